@@ -1,0 +1,1 @@
+"""Task queues: ownership, spooled deliveries and the hand-off to waiting pollers."""

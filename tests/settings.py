@@ -1,0 +1,11 @@
+"""The project's settings for the test session, cut off from a developer's `.env` and database.
+
+Tests that need a database of their own ask for the fixture `database_url`; what pytest-django makes is in memory.
+"""
+
+import os
+
+os.environ["DATABASE_URL"] = "sqlite://:memory:"
+os.environ["SECRET_KEY"] = "only-for-tests"
+
+from tinytemporal_site.settings import *  # noqa: E402, F403  the environment must be laid first

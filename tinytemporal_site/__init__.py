@@ -1,0 +1,1 @@
+"""Settings, URLs, composition of the roles and management commands."""

@@ -1,0 +1,9 @@
+"""The web side for any ASGI server; `runservice` serves the same application itself (see `web.py`)."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tinytemporal_site.settings")
+
+from tinytemporal_site.web import build_application  # noqa: E402  the settings must be named first
+
+application = build_application()

@@ -1,0 +1,78 @@
+"""Reading settings from the environment, so that a wrong value names its variable and says what would be right.
+
+Every function takes the `environ.Env` that the settings module made and returns a checked value; every refusal
+is an `ImproperlyConfigured` whose message starts with the variable's name.
+"""
+
+import ipaddress
+import re
+
+from django.core.exceptions import ImproperlyConfigured
+from environ import Env
+
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+def refuse(*, name: str, value: str, wanted: str) -> ImproperlyConfigured:
+    """The one form that every complaint about a setting has."""
+    return ImproperlyConfigured(f"{name} is {value!r}; it must be {wanted}.")
+
+
+def read_text(env: Env, *, name: str, default: str) -> str:
+    """The variable without surrounding blanks; unset and empty both give the default."""
+    value: str = env.str(name, default="")
+    return value.strip() or default
+
+
+def read_int(env: Env, *, name: str, default: int, least: int, most: int) -> int:
+    """A whole number between `least` and `most`, both included."""
+    text = read_text(env, name=name, default=str(default))
+    if not re.fullmatch(r"[+-]?[0-9]+", text) or not least <= int(text) <= most:
+        raise refuse(name=name, value=text, wanted=f"a whole number from {least} to {most}")
+    return int(text)
+
+
+def read_port(env: Env, *, name: str, default: int) -> int:
+    """A TCP port that a server can listen on; 0 lets the system choose one."""
+    return read_int(env, name=name, default=default, least=0, most=65535)
+
+
+def read_bool(env: Env, *, name: str, default: bool) -> bool:
+    text = read_text(env, name=name, default=str(default)).lower()
+    if text not in _TRUE | _FALSE:
+        raise refuse(name=name, value=text, wanted="true or false")
+    return text in _TRUE
+
+
+def read_bind_address(env: Env, *, name: str, default: str) -> str:
+    """An IPv4 or IPv6 address (without brackets) or a host name; never a URL and never with a port."""
+    text = read_text(env, name=name, default=default)
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        looks_numeric = re.fullmatch(r"[0-9.]+", text) is not None
+        if looks_numeric or len(text) > 253 or not _HOST_NAME.fullmatch(text):
+            raise refuse(name=name, value=text, wanted="an IP address or a host name, without a port") from None
+    return text
+
+
+def read_list(env: Env, *, name: str, default: list[str]) -> list[str]:
+    """A comma-separated list; blanks around items and empty items are dropped."""
+    text = read_text(env, name=name, default="")
+    return [item.strip() for item in text.split(",") if item.strip()] or default
+
+
+def read_shard_databases(env: Env, *, name: str, shards: int) -> dict[int, str]:
+    """`1=default,2=second`: which Django database alias holds a History shard; unnamed shards use `default`."""
+    wanted = f"a list such as 1=default,2=second with shards from 1 to {shards}, each named once"
+    chosen: dict[int, str] = {}
+    for item in read_list(env, name=name, default=[]):
+        match = re.fullmatch(r"([0-9]+)\s*=\s*([a-z][a-z0-9_]*)", item)
+        if match is None or not 1 <= int(match[1]) <= shards or int(match[1]) in chosen:
+            raise refuse(name=name, value=item, wanted=wanted)
+        chosen[int(match[1])] = match[2]
+    return chosen

@@ -1,0 +1,107 @@
+"""Settings: every one can be set in the environment or in a `.env` file beside manage.py (see `.env.example`)."""
+
+from pathlib import Path
+
+from environ import Env
+
+from tinytemporal_site import databases, environment
+from tinytemporal_site.secret_key import resolve_secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = Env()
+# What is in the environment already wins over the file.
+Env.read_env(BASE_DIR / ".env")
+
+# --- The web side ---------------------------------------------------------------------------------------------------
+DEBUG = environment.read_bool(env, name="DEBUG", default=True)
+SECRET_KEY = resolve_secret_key(
+    given=environment.read_text(env, name="SECRET_KEY", default=""), debug=DEBUG, keep_in=BASE_DIR / ".secret_key"
+)
+ALLOWED_HOSTS = environment.read_list(env, name="ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = environment.read_list(env, name="CSRF_TRUSTED_ORIGINS", default=[])
+
+# --- Roles and their ports ------------------------------------------------------------------------------------------
+BIND_ADDRESS = environment.read_bind_address(env, name="BIND_ADDRESS", default="127.0.0.1")
+FRONTEND_PORT = environment.read_port(env, name="FRONTEND_PORT", default=7233)
+HISTORY_PORT = environment.read_port(env, name="HISTORY_PORT", default=7234)
+MATCHING_PORT = environment.read_port(env, name="MATCHING_PORT", default=7235)
+WEB_PORT = environment.read_port(env, name="WEB_PORT", default=8233)
+
+# --- The engine -----------------------------------------------------------------------------------------------------
+NUM_HISTORY_SHARDS = environment.read_int(env, name="NUM_HISTORY_SHARDS", default=4, least=1, most=16384)
+MATCHING_PARTITIONS = environment.read_int(env, name="MATCHING_PARTITIONS", default=1, least=1, most=1000)
+SUGGEST_CONTINUE_AS_NEW_EVENTS = environment.read_int(
+    env, name="SUGGEST_CONTINUE_AS_NEW_EVENTS", default=4096, least=1, most=51200
+)
+
+# --- Databases ------------------------------------------------------------------------------------------------------
+DATABASES = {
+    "default": databases.database_settings(
+        environment.read_text(env, name="DATABASE_URL", default="sqlite:///tinytemporal.sqlite3"),
+        name="DATABASE_URL",
+        base_dir=BASE_DIR,
+    )
+}
+# Which alias holds a History shard; a shard that is not named is in `default`. Each further alias has its own URL.
+HISTORY_SHARD_DATABASES = environment.read_shard_databases(
+    env, name="HISTORY_SHARD_DATABASES", shards=NUM_HISTORY_SHARDS
+)
+for _alias in sorted(set(HISTORY_SHARD_DATABASES.values()) - {"default"}):
+    _variable = f"DATABASE_URL_{_alias.upper()}"
+    DATABASES[_alias] = databases.database_settings(
+        environment.read_text(env, name=_variable, default=""), name=_variable, base_dir=BASE_DIR
+    )
+# In one spelling, for those who open the database without Django.
+DATABASE_URL = databases.normal_url(DATABASES["default"])
+
+# --- Django ---------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "tinytemporal_site",
+    "history",
+    "matching",
+    "visibility",
+    "frontend",
+    "worker",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+ROOT_URLCONF = "tinytemporal_site.urls"
+ASGI_APPLICATION = "tinytemporal_site.asgi.application"
+WSGI_APPLICATION = "tinytemporal_site.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+STATIC_URL = "/static/"
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False

@@ -1,0 +1,1 @@
+"""The read model that lists and counts are answered from."""

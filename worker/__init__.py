@@ -1,0 +1,1 @@
+"""The server's own loops: schedules, batches, retention and scans."""
