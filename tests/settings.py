@@ -8,4 +8,4 @@ import os
 os.environ["DATABASE_URL"] = "sqlite://:memory:"
 os.environ["SECRET_KEY"] = "only-for-tests"
 
-from tinytemporal_site.settings import *  # noqa: E402, F403  the environment must be laid first
+from tinytemporal_site.settings import *  # noqa: F403  the environment is laid first

@@ -4,6 +4,6 @@ import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tinytemporal_site.settings")
 
-from tinytemporal_site.web import build_application  # noqa: E402  the settings must be named first
+from tinytemporal_site.web import build_application
 
 application = build_application()

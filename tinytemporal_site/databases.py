@@ -39,7 +39,7 @@ def normal_url(entry: dict[str, Any]) -> str:
     """The one spelling of a database's URL, with the password in it: what the stores open and sub-processes get."""
     if _is_sqlite(entry):
         return "sqlite://:memory:" if is_memory(entry) else f"sqlite:///{entry['NAME']}"
-    return _postgres_url(entry, password=entry["PASSWORD"])
+    return _postgres_url(entry, secret=quote(entry["PASSWORD"], safe=""))
 
 
 def describe(entry: dict[str, Any]) -> str:
@@ -48,12 +48,12 @@ def describe(entry: dict[str, Any]) -> str:
         return "SQLite in memory (lost when the process ends)"
     if _is_sqlite(entry):
         return f"SQLite file {entry['NAME']}"
-    shown = _postgres_url(entry, password="***" if entry["PASSWORD"] else "")
+    shown = _postgres_url(entry, secret="***" if entry["PASSWORD"] else "")
     return f"PostgreSQL {shown.partition('?')[0]}"
 
 
 def is_memory(entry: dict[str, Any]) -> bool:
-    return entry["NAME"] == MEMORY_DATABASE
+    return str(entry["NAME"]) == MEMORY_DATABASE
 
 
 def keep_memory_database() -> sqlite3.Connection:
@@ -107,20 +107,19 @@ def _postgres(url: str, *, name: str) -> dict[str, Any]:
     return entry
 
 
-def _postgres_url(entry: dict[str, Any], *, password: str) -> str:
+def _postgres_url(entry: dict[str, Any], *, secret: str) -> str:
+    """`secret` is the password as it goes into the URL: quoted, masked or empty."""
     user = quote(entry["USER"], safe="")
-    # The mask is for people to read, so it stays as it is.
-    secret = f":{password if password == '***' else quote(password, safe='')}" if password else ""
+    account = f"{user}:{secret}@" if secret else f"{user}@" if user else ""
     hosts = str(entry["HOST"]).split(",")
-    ports = str(entry["PORT"]).split(",") if entry["PORT"] else []
-    ports += ports[-1:] * (len(hosts) - len(ports)) or [""] * len(hosts)
-    places = ",".join(f"{_host(host)}:{port}" if port else _host(host) for host, port in zip(hosts, ports, strict=False))
-    account = f"{user}{secret}@" if user or secret else ""
+    ports = str(entry["PORT"]).split(",")
+    if len(ports) == 1:
+        ports *= len(hosts)
+    places = ",".join(f"{_host(host)}:{port}" if port else _host(host) for host, port in zip(hosts, ports, strict=True))
     options = "&".join(f"{key}={quote(str(value), safe='')}" for key, value in entry["OPTIONS"].items())
     return f"postgresql://{account}{places}/{quote(entry['NAME'], safe='')}" + (f"?{options}" if options else "")
 
 
 def _host(host: str) -> str:
-    if ":" in host and not host.startswith("["):
-        return f"[{host}]"
-    return quote(host, safe="[]:.-_") if host.startswith("/") is False else quote(host, safe="")
+    """A host as libpq wants it in a URL: IPv6 in brackets, a socket's folder quoted."""
+    return f"[{host}]" if ":" in host else quote(host, safe="")
