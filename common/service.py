@@ -33,6 +33,10 @@ class Service(ABC):
     @abstractmethod
     async def stop(self) -> None: ...
 
+    def addresses(self) -> dict[str, str]:
+        """Where it listens while it runs, as `HOST:PORT` by role; a service that listens says so by overriding this."""
+        return {}
+
 
 class LoopEnded(Exception):
     """A loop returned although nobody stopped it."""
@@ -152,6 +156,9 @@ class ServiceGroup(Service):
     async def stop(self) -> None:
         async with self._lock:
             await self._stop_running(log_only=False)
+
+    def addresses(self) -> dict[str, str]:
+        return {role: address for member in self._running for role, address in member.addresses().items()}
 
     async def _stop_running(self, *, log_only: bool) -> None:
         errors: list[Exception] = []

@@ -1,0 +1,90 @@
+"""What History and the frontend ask of Matching: the typed client contract, the same in process and over RPC.
+
+Every request is a `Struct` or an API message; every error is one of `common.errors`. A cancelled await cancels the call.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+from msgspec import Struct
+from temporalio.api.common.v1 import Priority
+from temporalio.api.query.v1 import WorkflowQuery
+from temporalio.api.workflowservice import v1 as ws
+
+from common.errors import Unavailable
+
+QueueType = Literal["workflow", "activity"]
+
+
+class AddTask(Struct, kw_only=True):
+    """Hand a workflow or activity task over. Matching never sees names or inputs: History returns them at the start."""
+
+    kind: QueueType
+    namespace: str
+    task_queue: str
+    """The family's name; for a sticky queue the worker's own queue name."""
+    normal_name: str = ""
+    """For a sticky queue: the queue to fall back to. Empty: a normal queue."""
+    workflow_id: str
+    run_id: str
+    scheduled_event_id: int
+    attempt: int = 1
+    stamp: int = 0
+    expires_at: datetime | None = None
+    """From then on the delivery is dropped: History's own timeout has taken over."""
+    scheduled_at: datetime
+    priority: Priority | None = None
+    version_directive: str = "auto"
+    """"auto", "unversioned", or "pinned:<deployment>:<build id>"."""
+
+
+class StickyWorkerUnavailable(Unavailable):
+    """Nobody polls the sticky queue (or its worker is gone): History clears stickiness and uses the normal queue."""
+
+
+class QueryWorkflow(Struct, kw_only=True):
+    """A query that bypasses history: matched with a waiting poller, never stored."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    task_queue: str
+    normal_name: str = ""
+    query: WorkflowQuery
+    timeout: timedelta
+    """How long to wait for a poller and its answer."""
+    priority: Priority | None = None
+
+
+class MatchingClient(Protocol):
+    async def add_task(self, request: AddTask) -> None:
+        """Returns once the task was matched with a poller (its start recorded) or stored. A sticky queue without a
+        live worker raises StickyWorkerUnavailable."""
+        ...
+
+    async def poll_workflow_task_queue(self, request: ws.PollWorkflowTaskQueueRequest) -> ws.PollWorkflowTaskQueueResponse:
+        """Waits up to the long-poll interval; an empty response (no task token) when nothing came."""
+        ...
+
+    async def poll_activity_task_queue(self, request: ws.PollActivityTaskQueueRequest) -> ws.PollActivityTaskQueueResponse: ...
+
+    async def query_workflow(self, request: QueryWorkflow) -> ws.QueryWorkflowResponse:
+        """DeadlineExceeded-like FAILED_PRECONDITION naming the missing poller when none came in time; on a sticky queue
+        without a live worker StickyWorkerUnavailable."""
+        ...
+
+    async def respond_query_task_completed(self, request: ws.RespondQueryTaskCompletedRequest) -> None: ...
+
+    async def describe_task_queue(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse: ...
+
+    async def list_task_queue_partitions(self, request: ws.ListTaskQueuePartitionsRequest) -> ws.ListTaskQueuePartitionsResponse: ...
+
+    async def shutdown_worker(self, request: ws.ShutdownWorkerRequest) -> ws.ShutdownWorkerResponse:
+        """Ends the worker's outstanding polls with empty answers and closes its sticky queue to new tasks."""
+        ...
+
+    async def has_recent_poller(self, *, namespace: str, task_queue: str, kind: QueueType) -> bool:
+        """Whether a poller waits on the queue or polled in the last minute."""
+        ...

@@ -1,0 +1,43 @@
+"""History's limits and intervals, upstream's defaults unless said otherwise. Built from settings by the composition root."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec import Struct
+
+
+class HistoryConfig(Struct, kw_only=True, frozen=True):
+    shards: int = 4
+    default_task_timeout: timedelta = timedelta(seconds=10)
+    max_task_timeout: timedelta = timedelta(seconds=120)
+    max_timer: timedelta = timedelta(days=36_500)
+    """Timers and timeouts longer than 100 years of 365 days are capped."""
+    suggest_continue_as_new_events: int = 4_096
+    suggest_continue_as_new_bytes: int = 4 * 1024 * 1024
+    history_events_limit: int = 51_200
+    history_bytes_limit: int = 50 * 1024 * 1024
+    pending_activities_limit: int = 2_000
+    pending_children_limit: int = 2_000
+    pending_signals_limit: int = 2_000
+    pending_cancels_limit: int = 2_000
+    signals_limit: int = 10_000
+    updates_in_flight_limit: int = 10
+    updates_total_limit: int = 2_000
+    buffered_events_limit: int = 100
+    buffered_bytes_limit: int = 2 * 1024 * 1024
+    blob_limit: int = 2 * 1024 * 1024
+    memo_limit: int = 2 * 1024 * 1024
+    long_poll: timedelta = timedelta(seconds=20)
+    """How long GetWorkflowExecutionHistory and update polls wait before they answer with nothing new."""
+    query_buffer_limit: int = 1
+    default_activity_retry_initial: timedelta = timedelta(seconds=1)
+    default_activity_retry_maximum_multiple: float = 100.0
+    default_activity_retry_coefficient: float = 2.0
+    cache_runs: int = 4_000
+    cache_bytes: int = 64 * 1024 * 1024
+    timer_look_ahead: timedelta = timedelta(minutes=5)
+    heartbeat_task_limit: timedelta = timedelta(minutes=30)
+    """How long a worker may keep extending one workflow task (local activities)."""
+    sticky_schedule_to_start: timedelta = timedelta(seconds=5)
+    max_cron_attempts: int = 0

@@ -1,0 +1,389 @@
+"""What History stores: one record type for each table's `data`, in the camelCase of proto3 JSON.
+
+`ExecutionInfo` is a run's mutable state without the things it waits for; those are `pending_items`, one record each,
+so that a transition writes only what it changes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec import field
+from temporalio.api.activity.v1 import ActivityOptions
+from temporalio.api.common.v1 import (
+    Callback,
+    Header,
+    Link,
+    Memo,
+    Payload,
+    Payloads,
+    Priority,
+    RetryPolicy,
+    WorkerVersionStamp,
+)
+from temporalio.api.enums.v1 import (
+    ContinueAsNewInitiator,
+    ParentClosePolicy,
+    SuggestContinueAsNewReason,
+    WorkflowExecutionStatus,
+)
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.sdk.v1 import UserMetadata
+from temporalio.api.update.v1 import Outcome
+from temporalio.api.update.v1 import Request as UpdateRequest
+from temporalio.api.workflow.v1 import ResetPointInfo, VersioningOverride
+
+from common.contracts.visibility import VisibilityIntent as VisibilityIntent
+from common.records import Record
+
+RUNNING = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
+
+
+class ParentInfo(Record):
+    """The parent that started this run as a child."""
+
+    namespace: str
+    namespace_id: str = ""
+    workflow_id: str
+    run_id: str
+    initiated_event_id: int
+    initiated_event_version: int = 0
+
+
+class WorkflowTask(Record):
+    """The run's one pending workflow task.
+
+    Transient (attempt > 1) and speculative tasks have no events yet: their scheduled and started event ids are the
+    ones they will get if nothing else is written first.
+    """
+
+    scheduled_event_id: int
+    started_event_id: int = 0
+    """0 until a worker has it."""
+    attempt: int = 1
+    kind: Literal["normal", "speculative"] = "normal"
+    scheduled_at: datetime
+    original_scheduled_at: datetime
+    """When the first of a row of heartbeating tasks was scheduled."""
+    started_at: datetime | None = None
+    start_to_close: timedelta
+    request_id: str = ""
+    """The poll that started it; a repeated delivery of the same poll gets the same answer."""
+    task_queue: str
+    sticky: bool = False
+    identity: str = ""
+    history_size_bytes: int = 0
+    suggest_continue_as_new: bool = False
+    suggest_reasons: list[SuggestContinueAsNewReason.ValueType] = field(default_factory=list)
+    build_id: str = ""
+    stamp: int = 0
+
+
+class ResetPoint(Record):
+    """A workflow task a run can be reset to, for describe."""
+
+    info: ResetPointInfo
+
+
+class PauseInfo(Record):
+    paused_at: datetime
+    identity: str = ""
+    reason: str = ""
+    request_id: str = ""
+
+
+class ExecutionInfo(Record):
+    """A run's mutable state, the `data` of its `executions` row. Columns of that row repeat what is key or order."""
+
+    namespace: str
+    namespace_id: str = ""
+    workflow_id: str
+    run_id: str
+    shard_id: int
+    workflow_type: str
+    task_queue: str
+    status: WorkflowExecutionStatus.ValueType = RUNNING
+    next_event_id: int = 1
+    started_at: datetime
+    execution_time: datetime
+    """When the first workflow task may run: `started_at` plus start delay, cron or retry back-off."""
+    closed_at: datetime | None = None
+    close_event_id: int = 0
+
+    # the chain
+    first_run_id: str = ""
+    original_run_id: str = ""
+    """The run this one was reset from, or itself."""
+    continued_from_run_id: str = ""
+    continued_to_run_id: str = ""
+    initiator: ContinueAsNewInitiator.ValueType = ContinueAsNewInitiator.CONTINUE_AS_NEW_INITIATOR_UNSPECIFIED
+    reset_to_run_id: str = ""
+    root_workflow_id: str = ""
+    root_run_id: str = ""
+    parent: ParentInfo | None = None
+    parent_close_policy: ParentClosePolicy.ValueType = ParentClosePolicy.PARENT_CLOSE_POLICY_UNSPECIFIED
+
+    # time
+    execution_timeout: timedelta = timedelta()
+    """Zero: none. Like all timeouts here."""
+    run_timeout: timedelta = timedelta()
+    task_timeout: timedelta = timedelta(seconds=10)
+    execution_expires_at: datetime | None = None
+    run_expires_at: datetime | None = None
+    deadline_at: datetime | None = None
+    """Never later than the earliest deadline this state holds (task, activity and run timeouts); the indexed column
+    from which they are found again after a crash. It may be early: firing it recomputes it."""
+
+    # retry and cron
+    attempt: int = 1
+    retry_policy: RetryPolicy | None = None
+    cron_schedule: str = ""
+    first_task_backoff: timedelta = timedelta()
+
+    # workflow tasks
+    workflow_task: WorkflowTask | None = None
+    first_task_pending: bool = False
+    """True while the first workflow task waits for a back-off timer (start delay, cron, retry)."""
+    previous_started_event_id: int = 0
+    """Started event of the last completed workflow task; 0 before the first completion."""
+    completed_task_count: int = 0
+    task_failures: int = 0
+    """Consecutive failed or timed-out workflow tasks, as attempt counting of transient tasks needs it."""
+    last_task_failure_category: str = ""
+    last_task_failure_cause: str = ""
+    sticky_queue: str = ""
+    sticky_schedule_to_start: timedelta = timedelta()
+    worker_stamp: WorkerVersionStamp | None = None
+    last_worker_identity: str = ""
+    sdk_name: str = ""
+    sdk_version: str = ""
+
+    # what happened
+    cancel_requested: bool = False
+    cancel_request_id: str = ""
+    signal_count: int = 0
+    activity_count: int = 0
+    update_count: int = 0
+    """Updates ever accepted or completed; the total limit counts these."""
+    external_payload_count: int = 0
+    history_size: int = 0
+    """Bytes of the events' protobuf form."""
+    state_transition_count: int = 0
+    last_event_task_id: int = 0
+
+    # what clients gave and see
+    create_request_id: str = ""
+    memo: dict[str, Payload] = field(default_factory=dict)
+    search_attributes: dict[str, Payload] = field(default_factory=dict)
+    priority: Priority | None = None
+    versioning_override: VersioningOverride | None = None
+    completion_callbacks: list[Callback] = field(default_factory=list)
+    user_metadata: UserMetadata | None = None
+    links: list[Link] = field(default_factory=list)
+    reset_points: list[ResetPointInfo] = field(default_factory=list)
+    pause: PauseInfo | None = None
+    assigned_build_id: str = ""
+    inherited_build_id: str = ""
+
+
+class ActivityItem(Record):
+    """A pending activity; key: its scheduled event id."""
+
+    scheduled_event_id: int
+    activity_id: str
+    activity_type: str
+    task_queue: str
+    scheduled_at: datetime
+    """When the present attempt was (or, in back-off, will be) put on its queue."""
+    first_scheduled_at: datetime
+    schedule_to_close: timedelta = timedelta()
+    schedule_to_start: timedelta = timedelta()
+    start_to_close: timedelta = timedelta()
+    heartbeat: timedelta = timedelta()
+    retry_policy: RetryPolicy | None = None
+    attempt: int = 1
+    started_event_id: int = 0
+    """0: not started. -124 (upstream's transient id): started, and its event is written when it closes."""
+    started_at: datetime | None = None
+    request_id: str = ""
+    """The poll that started the present attempt."""
+    last_heartbeat_at: datetime | None = None
+    heartbeat_details: Payloads | None = None
+    last_failure: Failure | None = None
+    last_started_at: datetime | None = None
+    last_attempt_complete_at: datetime | None = None
+    last_worker_identity: str = ""
+    retry_at: datetime | None = None
+    """Set during back-off: when the next attempt is put on its queue."""
+    current_retry_interval: timedelta = timedelta()
+    cancel_requested: bool = False
+    cancel_requested_event_id: int = 0
+    paused_at: datetime | None = None
+    pause_identity: str = ""
+    pause_reason: str = ""
+    reset_requested: bool = False
+    reset_heartbeats: bool = False
+    stamp: int = 0
+    """Counts changes of the attempt's conditions (pause, reset, options): an older delivery is obsolete."""
+    priority: Priority | None = None
+    use_workflow_build_id: bool = False
+    last_worker_stamp: WorkerVersionStamp | None = None
+    original_options: ActivityOptions | None = None
+
+
+class TimerItem(Record):
+    """A pending user timer; key: its timer id."""
+
+    timer_id: str
+    started_event_id: int
+    fires_at: datetime
+    task_id: int = 0
+    """Its `timer_tasks` row."""
+
+
+class ChildItem(Record):
+    """A child workflow that was initiated and has not closed; key: its initiated event id."""
+
+    initiated_event_id: int
+    namespace: str
+    workflow_id: str
+    workflow_type: str
+    run_id: str = ""
+    started_event_id: int = 0
+    create_request_id: str
+    parent_close_policy: ParentClosePolicy.ValueType
+    priority: Priority | None = None
+
+
+class ExternalSignalItem(Record):
+    """A signal to another execution, sent and not yet confirmed; key: its initiated event id."""
+
+    initiated_event_id: int
+    request_id: str
+
+
+class ExternalCancelItem(Record):
+    """A cancel request to another execution, sent and not yet confirmed; key: its initiated event id."""
+
+    initiated_event_id: int
+    request_id: str
+
+
+class UpdateItem(Record):
+    """An update that was accepted or completed (or re-admitted by a reset); key: its update id."""
+
+    update_id: str
+    state: Literal["admitted", "accepted", "completed"]
+    accepted_event_id: int = 0
+    completed_event_id: int = 0
+    outcome: Outcome | None = None
+    request: UpdateRequest | None = None
+    """Only for a durably admitted one."""
+
+
+class BufferedEvent(Record):
+    """An event that arrived while a workflow task was started; key: its order. It gets its id when flushed."""
+
+    order: int
+    event: HistoryEvent
+
+
+class RequestIdItem(Record):
+    """A request that was applied, so that its repetition changes nothing; key: its request id."""
+
+    request_id: str
+    event_type: int
+    event_id: int = 0
+    """0 while that event is buffered."""
+
+
+class CurrentRun(Record):
+    """The newest run of a workflow id, the `current_runs` row."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    status: WorkflowExecutionStatus.ValueType
+    first_run_id: str = ""
+    create_request_id: str = ""
+    started_at: datetime
+    closed_at: datetime | None = None
+
+
+TransferKind = Literal[
+    "workflowTask",
+    "activityTask",
+    "startChild",
+    "signalExternal",
+    "cancelExternal",
+    "closeExecution",
+    "deleteExecution",
+]
+
+
+class TransferTask(Record):
+    """Durable intent to hand work to Matching or to another execution; deleted once handled."""
+
+    task_id: int
+    kind: TransferKind
+    namespace: str
+    workflow_id: str
+    run_id: str
+    task_queue: str = ""
+    sticky: bool = False
+    event_id: int = 0
+    """The scheduled or initiated event it is about."""
+    attempt: int = 0
+    stamp: int = 0
+    schedule_to_start: timedelta = timedelta()
+    available_at: datetime
+    priority: Priority | None = None
+
+
+TimerKind = Literal["userTimer", "activityRetry", "workflowBackoff", "deleteRetained"]
+
+
+class TimerTask(Record):
+    """Something due at a time: user timers and back-offs. Timeouts are found through `executions.deadline_at`."""
+
+    task_id: int
+    kind: TimerKind
+    namespace: str
+    workflow_id: str
+    run_id: str
+    due_at: datetime
+    command_sequence: int = 0
+    """The event the timer came from: timer started, activity scheduled."""
+    timer_id: str = ""
+    attempt: int = 0
+    stamp: int = 0
+
+
+class ShardRecord(Record):
+    """A shard's lease, the `shards` row."""
+
+    shard_id: int
+    range_id: int
+    owner: str
+    updated_at: datetime
+
+
+class NamespaceRecord(Record):
+    """A namespace, the `data` of its `namespaces` row."""
+
+    name: str
+    namespace_id: str
+    state: int = 1
+    retention: timedelta = timedelta(days=3)
+    description: str = ""
+    owner_email: str = ""
+    custom_data: dict[str, str] = field(default_factory=dict)
+    created_at: datetime
+    is_global: bool = False
+    search_attributes: dict[str, str] = field(default_factory=dict)
+    """Custom search attributes: name → type name (Text, Keyword, Int, Double, Bool, Datetime, KeywordList)."""
+    notification_version: int = 0
+
+
