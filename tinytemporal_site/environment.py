@@ -46,6 +46,14 @@ def read_bool(env: Env, *, name: str, default: bool) -> bool:
     return text in _TRUE
 
 
+def read_choice(env: Env, *, name: str, default: str, choices: list[str]) -> str:
+    """One of `choices`, which are in upper case; any case is understood."""
+    text = read_text(env, name=name, default=default).upper()
+    if text not in choices:
+        raise refuse(name=name, value=text, wanted="one of " + ", ".join(choices))
+    return text
+
+
 def read_bind_address(env: Env, *, name: str, default: str) -> str:
     """An IPv4 or IPv6 address (without brackets) or a host name; never a URL and never with a port."""
     text = read_text(env, name=name, default=default)

@@ -24,6 +24,9 @@ class Recorder(Service):
     async def stop(self) -> None:
         self._note("stop")
 
+    def addresses(self) -> dict[str, str]:
+        return {self.name: f"127.0.0.1:{ord(self.name)}"}
+
     def _note(self, what: str) -> None:
         self._record.append(f"{what} {self.name}")
         if self._fail_on == what:
@@ -65,6 +68,13 @@ async def test_group_can_be_started_again() -> None:
     await one.stop()
     await one.start()
     assert record == ["start a", "stop a", "start a"]
+
+
+async def test_group_knows_where_its_running_members_listen() -> None:
+    both = group([], ("a", ""), ("b", ""))
+    assert both.addresses() == {}
+    await both.start()
+    assert both.addresses() == {"a": "127.0.0.1:97", "b": "127.0.0.1:98"}
 
 
 async def test_failed_start_stops_what_was_started() -> None:

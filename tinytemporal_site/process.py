@@ -1,0 +1,115 @@
+"""One server process from start to end: event loop, signals, the announcement of readiness, the bound on stopping."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+from common.service import OnFailure, Service
+
+log = logging.getLogger(__name__)
+
+STOP_WITHIN_S = 10
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_FORCED_EXIT = 1
+
+Build = Callable[[OnFailure], Service]
+Announce = Callable[[dict[str, str]], None]
+
+
+def run_process(*, build: Build, announce: Announce) -> BaseException | None:
+    """Runs the service that `build` makes until a signal asks to stop or a part of it fails.
+
+    `build` is called on the event loop with what to call when a part fails for good. `announce` is called once with
+    the addresses, when everything has started. Returns the failure that ended the process, None after an orderly end.
+    Raises what the start raised. When stopping takes longer than `STOP_WITHIN_S`, the process exits at once with 1:
+    all that was acknowledged is committed by then, so nothing is lost.
+    """
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_serve(build=build, announce=announce))
+
+
+def write_ready(descriptor: int, addresses: dict[str, str]) -> None:
+    """Tells the parent process, as one line of JSON on a pipe that it gave, where the roles listen."""
+    with os.fdopen(descriptor, "w", encoding="utf-8") as pipe:
+        pipe.write(json.dumps({"pid": os.getpid(), "addresses": addresses}) + "\n")
+
+
+async def _serve(*, build: Build, announce: Announce) -> BaseException | None:
+    stop = asyncio.Event()
+    failures: list[BaseException] = []
+
+    def on_failure(error: BaseException) -> None:
+        failures.append(error)
+        stop.set()
+
+    service = build(on_failure)
+    with _stop_on_signals(stop):
+        if await _unless_stopped(service.start(), stop):
+            announce(service.addresses())
+            await stop.wait()
+        await _stop_in_time(service)
+    return failures[0] if failures else None
+
+
+async def _unless_stopped(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
+    """Whether `start` came to its end; a signal that comes first cancels it. Raises what it raised."""
+    starting = asyncio.ensure_future(start)
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait({starting})
+        return False
+    await starting
+    return True
+
+
+async def _stop_in_time(service: Service) -> None:
+    try:
+        async with asyncio.timeout(STOP_WITHIN_S):
+            await service.stop()
+    except TimeoutError:
+        log.critical("stopping took longer than %s s; exiting at once", STOP_WITHIN_S)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_FORCED_EXIT)
+
+
+@contextlib.contextmanager
+def _stop_on_signals(stop: asyncio.Event) -> Iterator[None]:
+    """The first signal asks for an orderly stop, the second ends the process as if nobody handled it."""
+    loop = asyncio.get_running_loop()
+
+    def handle(number: signal.Signals) -> None:
+        log.info("%s: stopping", number.name)
+        stop.set()
+        _restore()
+
+    def _restore() -> None:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, handle, number)
+    try:
+        yield
+    finally:
+        _restore()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's loop where it is installed, else Python's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
