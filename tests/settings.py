@@ -5,6 +5,7 @@ Tests that need a database of their own ask for the fixture `database_url`; what
 
 import os
 
+os.environ["ENV_FILE"] = os.devnull
 os.environ["DATABASE_URL"] = "sqlite://:memory:"
 os.environ["SECRET_KEY"] = "only-for-tests"
 

@@ -1,5 +1,6 @@
 """Settings: every one can be set in the environment or in a `.env` file beside manage.py (see `.env.example`)."""
 
+import os
 from pathlib import Path
 
 from environ import Env
@@ -10,8 +11,8 @@ from tinytemporal_site.secret_key import resolve_secret_key
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = Env()
-# What is in the environment already wins over the file.
-Env.read_env(BASE_DIR / ".env")
+# What is in the environment already wins over the file. ENV_FILE names another file; an empty one switches it off.
+Env.read_env(os.environ.get("ENV_FILE", BASE_DIR / ".env"))
 
 # --- The web side ---------------------------------------------------------------------------------------------------
 DEBUG = environment.read_bool(env, name="DEBUG", default=True)

@@ -135,10 +135,10 @@ async def test_loop_runs_under_its_name_until_stopped() -> None:
     await loop.start()
     await loop.start()
     assert await began == "history.transfer"
-    assert loop.is_running
+    states = [loop.is_running]
     await asyncio.gather(loop.stop(), loop.stop())
     assert ended.is_set()
-    assert not loop.is_running
+    assert [*states, loop.is_running] == [True, False]
     await loop.stop()
 
 
