@@ -1,0 +1,1 @@
+"""The seam between Matching and its tables; see `matching.store.base`."""
