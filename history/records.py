@@ -41,7 +41,7 @@ from common.records import Record
 RUNNING = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
 
 
-class ParentInfo(Record):
+class ParentInfo(Record, kw_only=True):
     """The parent that started this run as a child."""
 
     namespace: str
@@ -52,7 +52,7 @@ class ParentInfo(Record):
     initiated_event_version: int = 0
 
 
-class WorkflowTask(Record):
+class WorkflowTask(Record, kw_only=True):
     """The run's one pending workflow task.
 
     Transient (attempt > 1) and speculative tasks have no events yet: their scheduled and started event ids are the
@@ -81,20 +81,20 @@ class WorkflowTask(Record):
     stamp: int = 0
 
 
-class ResetPoint(Record):
+class ResetPoint(Record, kw_only=True):
     """A workflow task a run can be reset to, for describe."""
 
     info: ResetPointInfo
 
 
-class PauseInfo(Record):
+class PauseInfo(Record, kw_only=True):
     paused_at: datetime
     identity: str = ""
     reason: str = ""
     request_id: str = ""
 
 
-class ExecutionInfo(Record):
+class ExecutionInfo(Record, kw_only=True):
     """A run's mutable state, the `data` of its `executions` row. Columns of that row repeat what is key or order."""
 
     namespace: str
@@ -188,7 +188,7 @@ class ExecutionInfo(Record):
     inherited_build_id: str = ""
 
 
-class ActivityItem(Record):
+class ActivityItem(Record, kw_only=True):
     """A pending activity; key: its scheduled event id."""
 
     scheduled_event_id: int
@@ -233,7 +233,7 @@ class ActivityItem(Record):
     original_options: ActivityOptions | None = None
 
 
-class TimerItem(Record):
+class TimerItem(Record, kw_only=True):
     """A pending user timer; key: its timer id."""
 
     timer_id: str
@@ -243,7 +243,7 @@ class TimerItem(Record):
     """Its `timer_tasks` row."""
 
 
-class ChildItem(Record):
+class ChildItem(Record, kw_only=True):
     """A child workflow that was initiated and has not closed; key: its initiated event id."""
 
     initiated_event_id: int
@@ -257,21 +257,21 @@ class ChildItem(Record):
     priority: Priority | None = None
 
 
-class ExternalSignalItem(Record):
+class ExternalSignalItem(Record, kw_only=True):
     """A signal to another execution, sent and not yet confirmed; key: its initiated event id."""
 
     initiated_event_id: int
     request_id: str
 
 
-class ExternalCancelItem(Record):
+class ExternalCancelItem(Record, kw_only=True):
     """A cancel request to another execution, sent and not yet confirmed; key: its initiated event id."""
 
     initiated_event_id: int
     request_id: str
 
 
-class UpdateItem(Record):
+class UpdateItem(Record, kw_only=True):
     """An update that was accepted or completed (or re-admitted by a reset); key: its update id."""
 
     update_id: str
@@ -283,14 +283,14 @@ class UpdateItem(Record):
     """Only for a durably admitted one."""
 
 
-class BufferedEvent(Record):
+class BufferedEvent(Record, kw_only=True):
     """An event that arrived while a workflow task was started; key: its order. It gets its id when flushed."""
 
     order: int
     event: HistoryEvent
 
 
-class RequestIdItem(Record):
+class RequestIdItem(Record, kw_only=True):
     """A request that was applied, so that its repetition changes nothing; key: its request id."""
 
     request_id: str
@@ -299,7 +299,7 @@ class RequestIdItem(Record):
     """0 while that event is buffered."""
 
 
-class CurrentRun(Record):
+class CurrentRun(Record, kw_only=True):
     """The newest run of a workflow id, the `current_runs` row."""
 
     namespace: str
@@ -323,7 +323,7 @@ TransferKind = Literal[
 ]
 
 
-class TransferTask(Record):
+class TransferTask(Record, kw_only=True):
     """Durable intent to hand work to Matching or to another execution; deleted once handled."""
 
     task_id: int
@@ -345,7 +345,7 @@ class TransferTask(Record):
 TimerKind = Literal["userTimer", "activityRetry", "workflowBackoff", "deleteRetained"]
 
 
-class TimerTask(Record):
+class TimerTask(Record, kw_only=True):
     """Something due at a time: user timers and back-offs. Timeouts are found through `executions.deadline_at`."""
 
     task_id: int
@@ -361,7 +361,7 @@ class TimerTask(Record):
     stamp: int = 0
 
 
-class ShardRecord(Record):
+class ShardRecord(Record, kw_only=True):
     """A shard's lease, the `shards` row."""
 
     shard_id: int
@@ -370,7 +370,7 @@ class ShardRecord(Record):
     updated_at: datetime
 
 
-class NamespaceRecord(Record):
+class NamespaceRecord(Record, kw_only=True):
     """A namespace, the `data` of its `namespaces` row."""
 
     name: str

@@ -16,7 +16,7 @@ from common.records import Record
 RUNNING = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
 
 
-class VisibilityIntent(Record):
+class VisibilityIntent(Record, kw_only=True):
     """What the read model should show of a run after this transition, whole; a later one replaces an earlier one."""
 
     task_id: int
