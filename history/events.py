@@ -1,7 +1,7 @@
 """Adding events to a run's history, and the buffer for those that arrive while a worker holds a workflow task.
 
     add_event(draft, attributes, *, user_metadata=None, links=(), worker_may_ignore=False, event_time=None,
-              principal=None, buffer=None) -> HistoryEvent
+              principal=None, event_group_markers=(), buffer=None) -> HistoryEvent
     flush_buffered(draft) -> None
     is_bufferable(event_type) -> bool
     has_buffered(draft) -> bool
@@ -22,7 +22,7 @@ from google.protobuf.message import Message
 from temporalio.api.common.v1 import Link, Principal
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.api.sdk.v1 import UserMetadata
+from temporalio.api.sdk.v1 import EventGroupMarker, UserMetadata
 
 from common.protos import ATTRIBUTES_FIELD, EVENT_TYPE, timestamp
 from history.apply import apply_event, count_event
@@ -115,6 +115,7 @@ def add_event(
     worker_may_ignore: bool = False,
     event_time: datetime | None = None,
     principal: Principal | None = None,
+    event_group_markers: Iterable[EventGroupMarker] = (),
     buffer: bool | None = None,
 ) -> HistoryEvent:
     """Append an event (or buffer it) and fold it into the draft at once.
@@ -139,6 +140,8 @@ def add_event(
         fields["worker_may_ignore"] = True
     if principal is not None:
         fields["principal"] = principal
+    if event_group_markers:
+        fields["event_group_markers"] = event_group_markers
     event = HistoryEvent(**fields)
     if event_type not in _NOT_BUFFERED and (_must_buffer(draft) if buffer is None else buffer):
         order = draft.work.next_task_id()

@@ -1,0 +1,138 @@
+"""Commands of a worker: what each does to its run when a workflow task completes.
+
+    COMMANDS: dict[CommandType, (CommandContext, Command) -> None], filled by `@handles(CommandType.X)`
+    run_commands(ctx, commands) -> None
+
+A handler checks the whole command first, then changes `ctx.draft`; it raises `BadCommand` to fail the workflow task, in
+which case the whole transition is dropped and the task is failed in a second one. `messages` of the update protocol are
+handled by the seam in `history.commands.protocol` (`handle_message`), when a protocol-message command names them or,
+for those that no command names, after the last command.
+Source: upstream's service/history/api/respondworkflowtaskcompleted/workflow_task_completed_handler.go.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import Message
+from temporalio.api.command.v1 import Command
+from temporalio.api.enums.v1 import CommandType, WorkflowTaskFailedCause
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.protocol.v1 import Message as ProtocolMessage
+from temporalio.api.workflowservice import v1 as ws
+
+from history.events import add_event
+from history.records import WorkflowTask
+from history.state import Draft
+
+if TYPE_CHECKING:
+    from history.workspace import Workspace
+
+
+class BadCommand(Exception):
+    """The worker's commands can't be carried out: the workflow task fails with this cause.
+
+    `message` is the whole text that the worker and the history get. `terminate` ends the run as well (a limit that the
+    worker can't get under by trying again).
+    """
+
+    def __init__(
+        self,
+        cause: WorkflowTaskFailedCause.ValueType,
+        message: str,
+        *,
+        failure: Failure | None = None,
+        terminate: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.message = message
+        self.failure = failure
+        self.terminate = terminate
+
+
+class CommandContext:
+    """One completion while its commands are carried out."""
+
+    __slots__ = (
+        "activity_canceled_unstarted", "completed_event_id", "draft", "eager", "had_buffered", "identity", "messages",
+        "new_run", "on_response", "request", "task", "work",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        work: Workspace,
+        draft: Draft,
+        request: ws.RespondWorkflowTaskCompletedRequest,
+        task: WorkflowTask,
+        completed_event_id: int,
+    ) -> None:
+        self.work = work
+        self.draft = draft
+        self.request = request
+        self.identity = request.identity
+        self.task = task
+        """The workflow task that completes (no longer in the draft)."""
+        self.completed_event_id = completed_event_id
+        """0 when a speculative task is dropped with only rejections in it: then no command may add an event."""
+        self.had_buffered = len(draft.buffered) > 0
+        """Events arrived while the worker held the task: a closing command is then unhandled, see `check_may_close`."""
+        self.messages: dict[str, ProtocolMessage] = {message.id: message for message in request.messages}
+        """Messages not handled yet, in order."""
+        self.eager: list[int] = []
+        """Scheduled event ids of activities to start in the answer to this request."""
+        self.activity_canceled_unstarted = False
+        """An activity was canceled at once: the run needs another workflow task to hear of it."""
+        self.new_run: Draft | None = None
+        """The run that a closing command continued as."""
+        self.on_response: list[Callable[[ws.RespondWorkflowTaskCompletedResponse], None]] = []
+
+    def add(self, command: Command, attributes: Message, *, buffer: bool | None = None) -> HistoryEvent:
+        """Add the event that a command makes, with the command's own metadata."""
+        return add_event(
+            self.draft,
+            attributes,
+            user_metadata=command.user_metadata if command.HasField("user_metadata") else None,
+            event_group_markers=command.event_group_markers,
+            buffer=buffer,
+        )
+
+    def bad(self, cause: WorkflowTaskFailedCause.ValueType, message: str) -> BadCommand:
+        """A BadCommand with upstream's form of the text: the cause's name in CamelCase, then the message."""
+        return BadCommand(cause, f"{cause_name(cause)}: {message}" if message else cause_name(cause))
+
+    def check_may_close(self) -> None:
+        """Raise BadCommand (unhandled command) when the run may not close: events wait that its worker has not seen."""
+        if self.had_buffered:
+            raise BadCommand(WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, "UnhandledCommand")
+
+
+def cause_name(cause: WorkflowTaskFailedCause.ValueType) -> str:
+    """WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES → BadStartTimerAttributes."""
+    name = WorkflowTaskFailedCause.Name(cause).removeprefix("WORKFLOW_TASK_FAILED_CAUSE_")
+    return "".join(part.title() for part in name.split("_"))
+
+
+Handler = Callable[[CommandContext, Command], None]
+
+COMMANDS: dict[CommandType.ValueType, Handler] = {}
+
+
+def handles(command_type: CommandType.ValueType) -> Callable[[Handler], Handler]:
+    """Register the handler of a command type."""
+
+    def register(function: Handler) -> Handler:
+        assert command_type not in COMMANDS, f"two handlers for {CommandType.Name(command_type)}"
+        COMMANDS[command_type] = function
+        return function
+
+    return register
+
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
