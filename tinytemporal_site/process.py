@@ -86,23 +86,24 @@ async def _stop_in_time(service: Service) -> None:
 def _stop_on_signals(stop: asyncio.Event) -> Iterator[None]:
     """The first signal asks for an orderly stop, the second ends the process as if nobody handled it."""
     loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
 
     def handle(number: signal.Signals) -> None:
         log.info("%s: stopping", number.name)
         stop.set()
-        _restore()
+        give_up(dict.fromkeys(_SIGNALS, signal.SIG_DFL))
 
-    def _restore() -> None:
-        for number in _SIGNALS:
+    def give_up(successors: dict[signal.Signals, Any]) -> None:
+        for number, successor in successors.items():
             loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, successor)
 
     for number in _SIGNALS:
         loop.add_signal_handler(number, handle, number)
     try:
         yield
     finally:
-        _restore()
+        give_up(before)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

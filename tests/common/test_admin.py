@@ -40,7 +40,7 @@ def _entry(user: User, number: int) -> LogEntry:
 def test_page_shows_every_column_and_indents_json(admin_client: Client, entries: list[LogEntry]) -> None:
     page = admin_client.get(f"{LIST}{entries[7].pk}/change/").content.decode()
     assert "thing 7" in page
-    assert '<pre>[\n  {\n    &quot;added&quot;: {\n      &quot;name&quot;: &quot;&lt;7&gt;&quot;' in page
+    assert "<pre>[\n  {\n    &quot;added&quot;: {\n      &quot;name&quot;: &quot;&lt;7&gt;&quot;" in page
     assert "Change message" in page
     assert 'name="_save"' not in page
 
