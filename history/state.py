@@ -236,6 +236,14 @@ class Draft:
             for key, value in getattr(self, name).changed.items():
                 yield kind, str(key), None if value is _DELETED else value
 
+    def is_changed(self) -> bool:
+        """Whether the transition left anything to keep, stored or in memory only."""
+        return (
+            self.touches_storage()
+            or self.speculative_task is not self.base.speculative_task
+            or bool(self.admitted.changed)
+        )
+
     def touches_storage(self) -> bool:
         """Whether a commit has anything to write for this draft; if not, it only lives on in memory."""
         return (

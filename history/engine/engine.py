@@ -1,0 +1,358 @@
+"""The engine: finds the shard, loads what is needed, runs transitions through the group commit, and lets callers read
+committed state and wait for it to change. All of History's I/O goes through here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from temporalio.api.history.v1 import HistoryEvent
+
+from common.clock import Clock
+from common.contracts.history import HistoryClient
+from common.contracts.matching import MatchingClient
+from common.contracts.visibility import VisibilityClient
+from common.errors import NotFound, ShardOwnershipLost, Unavailable
+from common.ids import shard_for
+from common.service import Service
+from history.config import HistoryConfig
+from history.engine.batch import Committed, CurrentMissing, Operation
+from history.engine.cache import EVENTS_KEPT, CachedRun, RunCache
+from history.engine.committer import Committer, Missing
+from history.engine.registry import RunRegistry
+from history.engine.shard import Shard
+from history.engine.timers import TimerProcessor
+from history.engine.transfer import TransferProcessor
+from history.engine.visibility import VisibilityProcessor
+from history.namespaces import NamespaceRegistry
+from history.records import CurrentRun
+from history.state import ExecutionState
+from history.store.base import ExecutionStore
+from history.workspace import EventsMissing, RunMissing, Workspace
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+RETAKE_AFTER = timedelta(seconds=5)
+MAX_LOADS = 64
+"""An operation that still lacks something after so many loads is at fault itself."""
+
+
+class Engine(Service):
+    """History on this host. `history` (a client that reaches every shard) and `matching` are set before the start."""
+
+    matching: MatchingClient
+    history: HistoryClient
+
+    def __init__(
+        self,
+        *,
+        store: ExecutionStore,
+        visibility: VisibilityClient,
+        namespaces: NamespaceRegistry,
+        clock: Clock,
+        config: HistoryConfig,
+        host: str,
+        on_failure: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        super().__init__(name="history engine")
+        self.store = store
+        self.visibility = visibility
+        self.namespaces = namespaces
+        self.clock = clock
+        self.config = config
+        self.host = host
+        self.cache = RunCache(max_runs=config.cache_runs, max_bytes=config.cache_bytes)
+        self.shards: dict[int, Shard] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.committer = Committer(
+            name="history committer",
+            store=store,
+            clock=clock,
+            config=config,
+            cache=self.cache,
+            host=host,
+            on_missing=self._load_missing,
+            on_committed=self._feed,
+            on_lost=self._lost,
+            on_unknown=self._retake,
+            on_failure=on_failure,
+        )
+
+    # --- life
+
+    async def start(self) -> None:
+        await self.committer.start()
+        for shard_id in range(1, self.config.shards + 1):
+            await self._acquire(shard_id)
+
+    async def stop(self) -> None:
+        """Processors first, so that nothing new begins; what is in the commit queue then is refused as UNAVAILABLE."""
+        for shard in list(self.shards.values()):
+            await self._stop_processors(shard)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.committer.stop()
+        for shard_id in list(self.shards):
+            self.unload_shard(shard_id)
+
+    async def _acquire(self, shard_id: int) -> None:
+        record = await self.store.acquire_shard(shard_id=shard_id, owner=self.host, now=self.clock.now())
+        shard = Shard(shard_id=shard_id, range_id=record.range_id)
+        shard.transfer = TransferProcessor(engine=self, shard=shard)
+        shard.timers = TimerProcessor(engine=self, shard=shard)
+        shard.visibility = VisibilityProcessor(engine=self, shard=shard)
+        self.shards[shard_id] = shard
+        for processor in (shard.transfer, shard.timers, shard.visibility):
+            await processor.start()
+
+    async def _stop_processors(self, shard: Shard) -> None:
+        for processor in (shard.transfer, shard.timers, shard.visibility):
+            await processor.stop()
+
+    def unload_shard(self, shard_id: int) -> None:
+        """Give the shard up: its cached runs are dropped, their waiters are told to look again."""
+        shard = self.shards.pop(shard_id, None)
+        if shard is None:
+            return
+        shard.lost = True
+        self.cache.drop_shard(shard_id)
+        self.spawn(self._stop_processors(shard), name=f"unload shard {shard_id}")
+
+    def _lost(self, shard_id: int) -> None:
+        """Another host took the lease. It is taken back only after a pause: when two hosts wrongly claim the same
+        shards, the fences keep the data right and the pause keeps the quarrel cheap."""
+        self.unload_shard(shard_id)
+        self.spawn(self._reacquire(shard_id, after=RETAKE_AFTER), name=f"retake shard {shard_id}")
+
+    async def _retake(self, shard: Shard) -> None:
+        """The outcome of a commit is unknown: forget everything and read the shard anew under a new range."""
+        self.unload_shard(shard.shard_id)
+        self.spawn(self._reacquire(shard.shard_id, after=timedelta()), name=f"reload shard {shard.shard_id}")
+
+    async def _reacquire(self, shard_id: int, *, after: timedelta) -> None:
+        await self.clock.sleep(after)
+        delay = timedelta(milliseconds=100)
+        while shard_id not in self.shards:
+            try:
+                await self._acquire(shard_id)
+            except Unavailable as error:
+                log.warning("shard %s can't be loaded yet: %s", shard_id, error)
+                await self.clock.sleep(delay)
+                delay = min(delay * 2, timedelta(seconds=5))
+
+    def spawn(self, work: Any, *, name: str) -> asyncio.Task[Any]:
+        """Run a coroutine in the background; it is cancelled and awaited when the engine stops."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        return task
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, Unavailable):
+            log.error("%s failed", task.get_name(), exc_info=error)
+
+    # --- transitions
+
+    def shard_of(self, namespace: str, workflow_id: str) -> Shard:
+        """The shard, when this host owns it; ShardOwnershipLost otherwise."""
+        shard_id = shard_for(namespace=namespace, workflow_id=workflow_id, shards=self.config.shards)
+        shard = self.shards.get(shard_id)
+        if shard is None:
+            raise ShardOwnershipLost(shard_id=shard_id)
+        return shard
+
+    async def update(self, *, namespace: str, workflow_id: str, transition: Callable[[Workspace], T]) -> T:
+        """Run a transition and return its result once that is durable. Raises what the transition raised, or
+        UNAVAILABLE when the database is away or the shard moved (nothing of it is kept then)."""
+        operation = Operation(
+            shard=self.shard_of(namespace, workflow_id),
+            namespace=namespace,
+            workflow_id=workflow_id,
+            transition=transition,
+            answer=asyncio.get_running_loop().create_future(),
+        )
+        self.committer.submit(operation)
+        result: T = await operation.answer
+        return result
+
+    def _load_missing(self, operation: Operation, missing: Missing) -> None:
+        self.spawn(self._load_and_resubmit(operation, missing), name="load for a transition")
+
+    async def _load_and_resubmit(self, operation: Operation, missing: Missing) -> None:
+        try:
+            operation.loads += 1
+            if operation.loads > MAX_LOADS:
+                raise RuntimeError(f"a transition of {operation.key} asked for too much: {missing!r}")
+            await self._load(operation, missing)
+            self.committer.submit(operation)
+        except BaseException as error:
+            if not operation.answer.done():
+                cancelled = isinstance(error, asyncio.CancelledError)
+                operation.answer.set_exception(Unavailable("the server is stopping") if cancelled else error)
+            if not isinstance(error, Exception):
+                raise
+
+    async def _load(self, operation: Operation, missing: Missing) -> None:
+        shard = operation.shard
+        match missing:
+            case CurrentMissing():
+                current = await self._current(shard, operation.namespace, operation.workflow_id)
+                if current is not None:
+                    await self._cached(shard, current.run_id)
+            case RunMissing(run_id=run_id):
+                if await self._cached(shard, run_id) is None:
+                    operation.absent.add(run_id)
+            case EventsMissing(run_id=run_id, event_id=event_id):
+                await self._load_event(shard, run_id, event_id)
+
+    async def _load_event(self, shard: Shard, run_id: str, event_id: int) -> None:
+        run = await self._cached(shard, run_id)
+        if run is None:
+            return
+        events = await self.store.load_events(
+            shard_id=shard.shard_id, run_id=run_id, first=event_id, last=event_id + 1
+        )
+        if not events:
+            raise NotFound(f"event {event_id} of run {run_id} is not stored")
+        run.extra[event_id] = events[0]
+
+    # --- reading
+
+    async def current_run(self, *, namespace: str, workflow_id: str) -> CurrentRun | None:
+        """The newest run of a workflow id, as committed."""
+        return await self._current(self.shard_of(namespace, workflow_id), namespace, workflow_id)
+
+    async def _current(self, shard: Shard, namespace: str, workflow_id: str) -> CurrentRun | None:
+        key = (namespace, workflow_id)
+        if key in shard.currents:
+            return shard.currents[key]
+        current = await self.store.load_current_run(
+            shard_id=shard.shard_id, namespace=namespace, workflow_id=workflow_id
+        )
+        if key not in shard.currents:  # else a commit was adopted while we read
+            shard.remember_current(key, current)
+        return shard.currents[key]
+
+    async def _cached(self, shard: Shard, run_id: str) -> CachedRun | None:
+        run = self.cache.get(run_id)
+        if run is not None:
+            self.cache.hits += 1
+            return run
+
+        def read() -> asyncio.Task[CachedRun | None]:
+            return self.spawn(self._read_run(shard, run_id), name=f"load run {run_id}")
+
+        return await self.cache.load(run_id, read)
+
+    async def _read_run(self, shard: Shard, run_id: str) -> CachedRun | None:
+        state = await self.store.load_execution(shard_id=shard.shard_id, run_id=run_id)
+        if state is None:
+            return None
+        return CachedRun(state=state, shard_id=shard.shard_id, events=[])
+
+    async def run(self, *, namespace: str, workflow_id: str, run_id: str = "") -> CachedRun:
+        """The cached run (the current one when `run_id` is empty). Raises NOT_FOUND as upstream words it."""
+        shard = self.shard_of(namespace, workflow_id)
+        wanted = run_id
+        if not run_id:
+            current = await self._current(shard, namespace, workflow_id)
+            if current is None:
+                raise NotFound(f"workflow not found for ID: {workflow_id}")
+            run_id = current.run_id
+        run = await self._cached(shard, run_id)
+        if run is None or (run.state.info.namespace, run.state.info.workflow_id) != (namespace, workflow_id):
+            suffix = f" and run ID: {wanted}" if wanted else ""
+            raise NotFound(f"workflow not found for ID: {workflow_id}{suffix}")
+        return run
+
+    async def read(self, *, namespace: str, workflow_id: str, run_id: str = "") -> ExecutionState:
+        """The committed state; not to be changed. Raises NOT_FOUND."""
+        return (await self.run(namespace=namespace, workflow_id=workflow_id, run_id=run_id)).state
+
+    async def events(
+        self, *, namespace: str, workflow_id: str, run_id: str, first: int, last: int
+    ) -> list[HistoryEvent]:
+        """Committed events first ≤ id < last. What is not in memory is read, and kept when it joins what is there."""
+        run = await self.run(namespace=namespace, workflow_id=workflow_id, run_id=run_id)
+        first = max(first, 1)
+        last = min(last, run.state.info.next_event_id)
+        if first >= run.first_event_id:
+            return run.events[first - run.first_event_id : last - run.first_event_id]
+        boundary = run.first_event_id
+        older = await self.store.load_events(
+            shard_id=run.shard_id, run_id=run.state.info.run_id, first=first, last=min(last, boundary)
+        )
+        if last <= boundary:
+            if last == boundary:
+                self._keep_older(run, older)
+            return older
+        newer = run.events[: max(0, last - run.first_event_id)] if run.first_event_id == boundary else None
+        if newer is None:  # trimmed while we read
+            return await self.store.load_events(
+                shard_id=run.shard_id, run_id=run.state.info.run_id, first=first, last=last
+            )
+        self._keep_older(run, older)
+        return older + newer
+
+    def _keep_older(self, run: CachedRun, older: list[HistoryEvent]) -> None:
+        joins = bool(older) and older[-1].event_id == run.first_event_id - 1
+        if not joins or len(older) + len(run.events) > EVENTS_KEPT:
+            return
+        weight = run.weight
+        newer, run.events, run.first_event_id = run.events, [], older[0].event_id
+        run.append(older)
+        run.events += newer
+        if self.cache.get(run.state.info.run_id) is run:
+            self.cache.grew(run.weight - weight)
+            self.cache.trim()
+
+    async def wait_for_change(
+        self, *, namespace: str, workflow_id: str, run_id: str, seen_event_id: int, until: datetime
+    ) -> ExecutionState:
+        """Wait until the run has an event with an id ≥ `seen_event_id`, or is closed, or `until` has come; returns the
+        state then (check which it was)."""
+        while True:
+            run = await self.run(namespace=namespace, workflow_id=workflow_id, run_id=run_id)
+            info = run.state.info
+            if info.next_event_id > seen_event_id or info.closed_at is not None or self.clock.now() >= until:
+                return run.state
+            await self.wait_for_wake(run, until=until)
+
+    async def wait_for_wake(self, run: CachedRun, *, until: datetime) -> None:
+        """Wait until something of the run was committed, or `until`."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        run.waiters.add(waiter)
+        timer = self.clock.call_at(until, lambda: None if waiter.done() else waiter.set_result(None))
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            run.waiters.discard(waiter)
+
+    def registry(self, run_id: str) -> RunRegistry:
+        """The run's in-memory callers (buffered queries, update waiters). The run must be in the cache (`run()` first)."""
+        run = self.cache.get(run_id)
+        if run is None:
+            raise Unavailable(f"run {run_id} was unloaded")
+        if run.registry is None:
+            run.registry = RunRegistry()
+        return run.registry
+
+    # --- processors
+
+    def _feed(self, committed: Committed) -> None:
+        shard = committed.shard
+        if committed.transfer_tasks:
+            shard.transfer.put(committed.transfer_tasks)
+        if committed.timer_tasks or committed.deadlines:
+            shard.timers.put(committed.timer_tasks, committed.deadlines)
+        if committed.visibility:
+            shard.visibility.put(committed.visibility)

@@ -1,0 +1,110 @@
+"""The transfer processor: hands a shard's transfer tasks to Matching or to other executions, many at once.
+
+Delivery is at least once; handlers are idempotent against the run's state. A task's row is deleted, once handled, by a
+later group commit (`Shard.acked_transfer`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from common.errors import NotFound, Unavailable
+from common.service import Service
+from history.engine.feed import TaskFeed, backoff
+from history.engine.shard import Shard
+from history.engine.transfer_tasks import handler_of
+from history.records import TransferTask
+
+if TYPE_CHECKING:
+    from history.engine.engine import Engine
+
+log = logging.getLogger(__name__)
+
+IN_FLIGHT_LIMIT = 256
+FLUSH_AFTER = timedelta(milliseconds=200)
+"""Handled rows are deleted by whatever commit comes next, and by one of their own after this long."""
+
+
+class TransferProcessor(Service):
+    """One for each shard."""
+
+    def __init__(self, *, engine: Engine, shard: Shard) -> None:
+        super().__init__(name=f"transfer processor {shard.shard_id}")
+        self._engine = engine
+        self._shard = shard
+        self._feed: TaskFeed[TransferTask] = TaskFeed(read=self._read, ready=self._pump, clock=engine.clock)
+        self._in_flight: set[asyncio.Task[None]] = set()
+        self._stopped = False
+
+    async def start(self) -> None:
+        self._stopped = False
+        self._feed.start()
+
+    async def stop(self) -> None:
+        self._stopped = True
+        await self._feed.stop()
+        for task in self._in_flight:
+            task.cancel()
+        if self._in_flight:
+            await asyncio.wait(self._in_flight)
+
+    @property
+    def waiting(self) -> int:
+        """Tasks in memory, waiting or being handled."""
+        return len(self._feed) + len(self._in_flight)
+
+    def put(self, tasks: list[TransferTask]) -> None:
+        self._feed.put(tasks)
+
+    async def _read(self, after: int, limit: int) -> list[TransferTask]:
+        return await self._engine.store.load_transfer_tasks(shard_id=self._shard.shard_id, after=after, limit=limit)
+
+    def _pump(self) -> None:
+        while not self._stopped and len(self._in_flight) < IN_FLIGHT_LIMIT:
+            task = self._feed.take()
+            if task is None:
+                return
+            running = asyncio.get_running_loop().create_task(self._handle(task), name=f"{task.kind} {task.task_id}")
+            self._in_flight.add(running)
+            running.add_done_callback(self._finished)
+
+    def _finished(self, running: asyncio.Task[None]) -> None:
+        self._in_flight.discard(running)
+        if len(self._feed) or not self._in_flight:
+            self._pump()
+
+    async def _handle(self, task: TransferTask) -> None:
+        attempt = 0
+        handle = handler_of(task.kind)
+        while not self._shard.lost:
+            try:
+                await handle(self._engine, task)
+                break
+            except NotFound:
+                break  # the run is gone, and its work with it
+            except Unavailable as error:
+                log.info("%s of %s waits: %s", task.kind, task.workflow_id, error)
+            except Exception:
+                log.exception("%s of %s failed and will be tried again", task.kind, task.workflow_id)
+            attempt += 1
+            await self._engine.clock.sleep(backoff(attempt))
+        if not self._shard.lost:
+            self._shard.acked_transfer.append(task.task_id)
+            arm_flush(self._engine, self._shard)
+
+
+def arm_flush(engine: Engine, shard: Shard) -> None:
+    """Have the shard's handled rows deleted within FLUSH_AFTER even when nothing else is committed."""
+    if shard.flush_armed:
+        return
+    shard.flush_armed = True
+
+    def flush() -> None:
+        shard.flush_armed = False
+        if shard.has_acks and not shard.lost:
+            engine.committer.flush(shard)
+
+    engine.clock.call_at(engine.clock.now() + FLUSH_AFTER, flush)

@@ -1,0 +1,71 @@
+"""The visibility processor: brings a shard's visibility intents to the read model, newest of each run only, in batches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from common.service import Service, TaskLoop
+from history.engine.feed import TaskFeed, backoff
+from history.engine.shard import Shard
+from history.engine.transfer import arm_flush
+from history.records import VisibilityIntent
+
+if TYPE_CHECKING:
+    from history.engine.engine import Engine
+
+log = logging.getLogger(__name__)
+
+BATCH = 200
+
+
+class VisibilityProcessor(Service):
+    """One for each shard. While one batch is written the next gathers."""
+
+    def __init__(self, *, engine: Engine, shard: Shard) -> None:
+        super().__init__(name=f"visibility processor {shard.shard_id}")
+        self._engine = engine
+        self._shard = shard
+        self._wake = asyncio.Event()
+        self._feed: TaskFeed[VisibilityIntent] = TaskFeed(read=self._read, ready=self._wake.set, clock=engine.clock)
+        self._loop = TaskLoop(name=self.name, run=self._run)
+
+    async def start(self) -> None:
+        self._feed.start()
+        await self._loop.start()
+
+    async def stop(self) -> None:
+        await self._feed.stop()
+        await self._loop.stop()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._feed)
+
+    def put(self, intents: list[VisibilityIntent]) -> None:
+        self._feed.put(intents)
+
+    async def _read(self, after: int, limit: int) -> list[VisibilityIntent]:
+        return await self._engine.store.load_visibility_tasks(shard_id=self._shard.shard_id, after=after, limit=limit)
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while intents := self._feed.take_all(BATCH):
+                await self._apply(intents)
+
+    async def _apply(self, intents: list[VisibilityIntent]) -> None:
+        newest = {intent.run_id: intent for intent in intents}
+        attempt = 0
+        while True:
+            try:
+                await self._engine.visibility.apply(list(newest.values()))
+                break
+            except Exception as error:  # noqa: BLE001  the read model may lag but must never be given up
+                attempt += 1
+                log.warning("%s waits: %s", self.name, error, exc_info=attempt == 1)
+                await self._engine.clock.sleep(backoff(attempt))
+        self._shard.acked_visibility += [intent.task_id for intent in intents]
+        arm_flush(self._engine, self._shard)
