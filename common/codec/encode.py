@@ -1,34 +1,33 @@
-"""Message → JSON value, compiled once per message type.
+"""Message → JSON value, by source generated once per message type from its descriptor (see `source`).
 
-Two shapes of encoder are made from a descriptor, whichever is faster for the type:
-
-- *sparse*, for large types: `ListFields()` gives the set fields in one C call, and a table gives each field's
-  JSON name and converter. The cost follows what is set, not what is declared (a HistoryEvent declares
-  sixty-odd attributes and sets one).
-- *straight*, for small types (Payload, TaskQueue, ActivityType, RetryPolicy, …): generated source that reads every field as
-  an attribute, since a handful of attribute reads is cheaper than building `ListFields`' tuples.
-
-Both print fields in the order of their numbers, as `json_format` does.
+Here is what the generated source calls for fields that are not plain scalars: the encoders of other
+types, of maps of messages, of well-known types and of Any.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from keyword import iskeyword
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from common.codec import wellknown
-from common.codec.errors import CONVERSION_ERRORS, CodecError, convert_all, located
+from common.codec.compiled import Compiled, nothing_to_link
+from common.codec.errors import CONVERSION_ERRORS, CodecError, describe, located
 from common.codec.scalars import Converter, scalar_encoder
-from common.codec.types import class_of_url, has_own_form, is_map, is_wrapper, message_class
+from common.codec.source import GeneratedEncoder
+from common.codec.types import (
+    class_of_url,
+    descriptor_of,
+    has_own_form,
+    is_map,
+    is_wrapper,
+    map_entry,
+    message_class,
+)
 
-# At most this many declared fields make a type "small". Measured on history events: see tests/common/test_codec_speed.py.
-STRAIGHT_FIELDS: Final = 8
 _WELL_KNOWN: Final[dict[str, Converter]] = {
     "google.protobuf.Timestamp": wellknown.encode_timestamp,
     "google.protobuf.Duration": wellknown.encode_duration,
@@ -39,91 +38,54 @@ _WELL_KNOWN: Final[dict[str, Converter]] = {
 }
 
 
-class EncoderFactory:
-    """Makes and remembers the encoders of one flavour.
+class Encoders(Compiled):
+    """The encoders of one flavour.
 
     With `raw_bytes` an encoder leaves bytes as they are, for a JSON writer that prints base64 itself
     (msgspec does); without, its result is exactly `json_format.MessageToDict`'s.
     """
 
     def __init__(self, *, raw_bytes: bool) -> None:
+        super().__init__()
         self.raw_bytes = raw_bytes
-        self._by_type: dict[type[Message], Converter] = {}
 
-    def of(self, cls: type[Message]) -> Converter:
-        """Return the encoder of `cls`, compiling it and those of its fields at first use."""
-        found = self._by_type.get(cls)
-        if found is None:
-            found = self._by_type[cls] = self._compile(cls)
-        return found
+    def encode(self, message: Message) -> Any:
+        """Return the JSON value of `message`; CodecError if it has none."""
+        cls = message.__class__
+        try:
+            return (self.ready.get(cls) or self.of(cls))(message)
+        except CodecError:
+            raise
+        except RecursionError:
+            raise CodecError("", "nested too deeply") from None
+        except CONVERSION_ERRORS as error:
+            raise CodecError("", describe(error)) from error
 
-    def _compile(self, cls: type[Message]) -> Converter:
-        descriptor = cast(Descriptor, cls.DESCRIPTOR)
+    def compile(self, cls: type[Message]) -> tuple[Converter, Callable[[], None]]:
+        """Return the encoder of `cls` and its linking step."""
+        descriptor = descriptor_of(cls)
         if descriptor.full_name in _WELL_KNOWN:
-            return _WELL_KNOWN[descriptor.full_name]
+            return _WELL_KNOWN[descriptor.full_name], nothing_to_link
         if descriptor.full_name == "google.protobuf.Any":
-            return self._encode_any
+            return self._encode_any, nothing_to_link
         if is_wrapper(descriptor):
-            return self._wrapper(descriptor.fields_by_name["value"])
-        if len(descriptor.fields) <= STRAIGHT_FIELDS:
-            return self._straight(cls, descriptor)
-        return self._sparse(cls, descriptor)
+            return self._wrapper(descriptor.fields_by_name["value"]), nothing_to_link
+        generated = GeneratedEncoder(descriptor, raw_bytes=self.raw_bytes)
+        return generated.encode, partial(generated.link, self._element)
 
-    # --- the two shapes ---------------------------------------------------------------------------------
+    def _element(self, field: FieldDescriptor) -> Converter:
+        return self._map(field) if is_map(field) else self._single(field)
 
-    def _sparse(self, cls: type[Message], descriptor: Descriptor) -> Converter:
-        table: dict[Any, tuple[str, Converter | None]] = {}
-
-        def encode(message: Message) -> dict[str, Any]:
-            out = {}
-            name = ""
-            try:
-                for field, value in message.ListFields():
-                    name, convert = table[field]
-                    out[name] = value if convert is None else convert(value)
-            except CONVERSION_ERRORS as error:
-                raise located(error, name) from error
-            return out
-
-        self._by_type[cls] = encode  # before its fields: a type may contain itself
-        for field in descriptor.fields:
-            table[field] = (field.json_name, self._field(field))
-        return encode
-
-    def _straight(self, cls: type[Message], descriptor: Descriptor) -> Converter:
-        fields = sorted(descriptor.fields, key=lambda field: field.number)
-        leaves = {field.number: self._field(field) for field in fields if field.message_type is None}
-        scope: dict[str, Any] = {"located": located, "ERRORS": CONVERSION_ERRORS, "copysign": math.copysign}
-        lines = ["def encode(message):", " out = {}", " name = ''", " try:", "  pass"]
-        for field in fields:
-            lines += [f"  {line}" for line in _field_source(field, plain=leaves.get(field.number, _same) is None)]
-        lines += [" except ERRORS as error:", "  raise located(error, name) from error", " return out"]
-        exec("\n".join(lines), scope)  # noqa: S102 - the source holds names from descriptors, never data
-        encode: Converter = scope["encode"]
-        self._by_type[cls] = encode  # before its message fields: a type may contain itself
-        for field in fields:
-            scope[f"convert_{field.number}"] = leaves.get(field.number) or self._field(field)
-        return encode
-
-    # --- fields -----------------------------------------------------------------------------------------
-
-    def _field(self, field: FieldDescriptor) -> Converter | None:
-        if is_map(field):
-            return self._map(field)
-        convert = self._single(field)
-        if not field.is_repeated:
-            return convert
-        return list if convert is None else partial(convert_all, convert)
-
-    def _single(self, field: FieldDescriptor) -> Converter | None:
+    def _single(self, field: FieldDescriptor) -> Converter:
         if field.message_type is None:
-            return scalar_encoder(field, raw_bytes=self.raw_bytes)
+            return scalar_encoder(field, raw_bytes=self.raw_bytes) or _same
         return self.of(message_class(field.message_type))
 
     def _map(self, field: FieldDescriptor) -> Converter:
-        key_field = field.message_type.fields_by_name["key"]
-        convert = self._single(field.message_type.fields_by_name["value"]) or _same
+        """Return the encoder of a map of messages; maps of scalars are written in place."""
+        key_field, value_field = map_entry(field)
         key_text = _MAP_KEYS.get(key_field.cpp_type, str)
+        convert = self._single(value_field)
 
         def encode_map(mapping: Mapping[Any, Any]) -> dict[str, Any]:
             out = {}
@@ -136,10 +98,7 @@ class EncoderFactory:
                 raise located(error, name) from error
             return out
 
-        def encode_text_map(mapping: Mapping[str, Any]) -> dict[str, Any]:
-            return {key: mapping[key] for key in mapping}
-
-        return encode_text_map if key_text is convert is _same else encode_map
+        return encode_map
 
     def _wrapper(self, field: FieldDescriptor) -> Converter:
         convert = scalar_encoder(field, raw_bytes=self.raw_bytes) or _same
@@ -152,26 +111,11 @@ class EncoderFactory:
         try:
             packed = cls.FromString(message.value)
         except DecodeError as error:
-            raise CodecError("value", f"not a serialized {cls.DESCRIPTOR.full_name}: {error}") from error
+            raise CodecError("value", f"not a serialized {descriptor_of(cls).full_name}: {error}") from error
         value = self.of(cls)(packed)
-        if has_own_form(cls.DESCRIPTOR):
+        if has_own_form(descriptor_of(cls)):
             return {"@type": message.type_url, "value": value}
         return {"@type": message.type_url, **value}
-
-
-def _field_source(field: FieldDescriptor, *, plain: bool) -> list[str]:
-    """Return the lines that put one field into `out`; a `plain` field's value is its own JSON form."""
-    read = f"message.{field.name}" if not iskeyword(field.name) else f"getattr(message, {field.name!r})"
-    value = "value" if plain else f"convert_{field.number}(value)"
-    put = f" out[{field.json_name!r}] = {value}"
-    if field.message_type is not None or field.is_repeated:
-        put = f" name = {field.json_name!r}\n  {put}"
-    if field.has_presence:
-        return [f"if message.HasField({field.name!r}):", f" value = {read}", put]
-    if field.cpp_type in (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT) and not field.is_repeated:
-        # -0.0 is false, yet not the default that proto3 leaves out
-        return [f"value = {read}", "if value or copysign(1.0, value) < 0:", put]
-    return [f"value = {read}", "if value:", put]
 
 
 def _same(value: Any) -> Any:
@@ -182,3 +126,6 @@ _MAP_KEYS: Final[dict[int, Converter]] = {
     FieldDescriptor.CPPTYPE_STRING: _same,
     FieldDescriptor.CPPTYPE_BOOL: lambda key: "true" if key else "false",
 }
+
+PLAIN: Final = Encoders(raw_bytes=False)
+RAW_BYTES: Final = Encoders(raw_bytes=True)

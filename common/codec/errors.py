@@ -38,10 +38,10 @@ def located(error: Exception, step: str | int) -> CodecError:
 
 
 def describe(error: Exception) -> str:
-    """Return one readable sentence for an exception of a converter, its type included if not a CodecError."""
+    """Return one readable sentence for an exception of a converter."""
     if isinstance(error, CodecError):
         return error.reason
-    return f"{type(error).__name__}: {error}"
+    return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
 
 
 def convert_all(convert: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
@@ -49,7 +49,7 @@ def convert_all(convert: Callable[[Any], Any], values: Iterable[Any]) -> list[An
     out: list[Any] = []
     try:
         for value in values:
-            out.append(convert(value))  # noqa: PERF401 - the length of `out` is the failing index
+            out.append(convert(value))
     except CONVERSION_ERRORS as error:
         raise located(error, len(out)) from error
     return out

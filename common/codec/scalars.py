@@ -37,17 +37,18 @@ def encode_bytes(value: bytes) -> str:
 
 def encode_double(value: float) -> float | str:
     """Return the number, or its proto3 JSON name when JSON has no number for it."""
-    return value if math.isfinite(value) else _float_name(value)
+    return value if math.isfinite(value) else float_name(value)
 
 
 def encode_float32(value: float) -> float | str:
     """Return the shortest decimal that reads back as the same 32-bit float (0.1, not 0.10000000149)."""
     if not value:  # apart from the cache, in which 0.0 and -0.0 would be one key
         return value
-    return _shortest_float32(value) if math.isfinite(value) else _float_name(value)
+    return _shortest_float32(value) if math.isfinite(value) else float_name(value)
 
 
-def _float_name(value: float) -> str:
+def float_name(value: float) -> str:
+    """Return how proto3 JSON spells a float that is not finite."""
     if math.isnan(value):
         return "NaN"
     return "Infinity" if value > 0 else "-Infinity"
@@ -69,16 +70,19 @@ class EnumNames(dict[int, Any]):
         return number
 
 
-def enum_encoder(enum: EnumDescriptor) -> Converter:
-    """Return the C lookup that names a number of `enum`."""
+class NullNames(dict[int, None]):
+    """The names of google.protobuf.NullValue: its only value is JSON's null."""
+
+    def __missing__(self, _number: int) -> None:
+        return None
+
+
+def enum_names(enum: EnumDescriptor) -> dict[int, Any]:
+    """Return the total mapping from a number of `enum` to its JSON form."""
     if enum.full_name == "google.protobuf.NullValue":
-        return _encode_null
-    # An alias shares its number with the name declared first, and json_format prints that first name.
-    return EnumNames({number: value.name for number, value in enum.values_by_number.items()}).__getitem__
-
-
-def _encode_null(_value: int) -> None:
-    return None
+        return NullNames()
+    # Of aliases, which share a number, the descriptor holds the one declared first, and so prints json_format.
+    return EnumNames({number: value.name for number, value in enum.values_by_number.items()})
 
 
 # --- decoding -------------------------------------------------------------------------------------------
@@ -120,9 +124,12 @@ def integer_decoder(*, minimum: int, maximum: int) -> Converter:
     """Return a decoder of integers within the two bounds, given as a number or as its decimal text."""
 
     def decode(value: Any) -> int:
-        number = value if value.__class__ is int else _parse_integer(value)
+        if value.__class__ is str and value.isdecimal():  # how JSON holds a 64-bit integer
+            number = int(value)
+        else:
+            number = value if value.__class__ is int else _parse_integer(value)
         if minimum <= number <= maximum:
-            return number  # type: ignore[no-any-return]
+            return number
         raise ValueError(f"integer {number} is out of range [{minimum}, {maximum}]")
 
     return decode
@@ -148,7 +155,7 @@ def _whole(value: float) -> int:
 def decode_double(value: Any) -> float:
     """Return a float from a number, its text, or the names NaN, Infinity and -Infinity."""
     if value.__class__ is float and math.isfinite(value):
-        return value  # type: ignore[no-any-return]
+        return value
     return _parse_float(value)
 
 
@@ -234,7 +241,7 @@ _DECODERS: Final[dict[int, Converter]] = {
 def scalar_encoder(field: FieldDescriptor, *, raw_bytes: bool) -> Converter | None:
     """Return the encoder of a non-message field's single values; with `raw_bytes`, bytes stay bytes."""
     if field.enum_type is not None:
-        return enum_encoder(field.enum_type)
+        return enum_names(field.enum_type).__getitem__
     if field.cpp_type == _F.CPPTYPE_STRING:
         return encode_bytes if field.type == _F.TYPE_BYTES and not raw_bytes else None
     return _ENCODERS[field.cpp_type]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from google.protobuf import descriptor_pool, message_factory
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescriptor
 from google.protobuf.message import Message
 
 _OWN_FORM: Final = frozenset(
@@ -18,9 +18,25 @@ def is_map(field: FieldDescriptor) -> bool:
     return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
 
 
+def map_entry(field: FieldDescriptor) -> tuple[FieldDescriptor, FieldDescriptor]:
+    """Return the key and the value field of a map field."""
+    entry = cast("Descriptor", field.message_type).fields_by_name
+    return entry["key"], entry["value"]
+
+
+def descriptor_of(cls: type[Message]) -> Descriptor:
+    """Return the descriptor of a generated class."""
+    return cast("Descriptor", cls.DESCRIPTOR)
+
+
 def is_wrapper(descriptor: Descriptor) -> bool:
     """Tell a type such as google.protobuf.Int64Value, whose JSON form is the wrapped scalar."""
     return descriptor.file.name == "google/protobuf/wrappers.proto"
+
+
+def real_oneofs(descriptor: Descriptor) -> list[OneofDescriptor]:
+    """Return the oneofs written as such: an `optional` field hides in a oneof of its own."""
+    return [oneof for oneof in descriptor.oneofs if len(oneof.fields) > 1]
 
 
 def has_own_form(descriptor: Descriptor) -> bool:

@@ -33,13 +33,17 @@ def encode_timestamp(message: Timestamp) -> str:
     """Return RFC 3339 text in UTC with 0, 3, 6 or 9 fractional digits."""
     nanos = message.nanos
     prefix = _second_text(message.seconds)
-    if not nanos:
-        return prefix + "Z"
-    if not 0 < nanos < _NANOS:
-        raise ValueError(f"nanos {nanos} of a timestamp are out of range")
     if nanos % 1000:
-        return f"{prefix}.{nanos:09d}Z"
-    return f"{prefix}.{nanos // 1_000_000:03d}Z" if not nanos % 1_000_000 else f"{prefix}.{nanos // 1000:06d}Z"
+        # formatting with a width costs twice as much, and nine times in ten no zero is missing
+        if 100_000_000 <= nanos < _NANOS:
+            return f"{prefix}.{nanos}Z"
+        if 0 < nanos < _NANOS:
+            return f"{prefix}.{nanos:09d}Z"
+    elif not nanos:
+        return f"{prefix}Z"
+    elif 0 < nanos < _NANOS:
+        return f"{prefix}.{nanos // 1000:06d}Z" if nanos % 1_000_000 else f"{prefix}.{nanos // 1_000_000:03d}Z"
+    raise ValueError(f"nanos {nanos} of a timestamp are out of range")
 
 
 @lru_cache(maxsize=4096)
@@ -76,11 +80,12 @@ def _parse_time(value: Any) -> dict[str, int]:
 
 def encode_duration(message: Duration) -> str:
     """Return seconds with 0, 3, 6 or 9 fractional digits and a final "s"."""
-    return _duration_text(message.seconds, message.nanos)
+    return duration_text(message.seconds, message.nanos)
 
 
 @lru_cache(maxsize=4096)
-def _duration_text(seconds: int, nanos: int) -> str:
+def duration_text(seconds: int, nanos: int) -> str:
+    """Return the JSON form of a Duration of these two fields."""
     return Duration(seconds=seconds, nanos=nanos).ToJsonString()
 
 
