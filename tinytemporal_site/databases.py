@@ -101,6 +101,7 @@ def _postgres(url: str, *, name: str) -> dict[str, Any]:
         raise ImproperlyConfigured(f"{name} must be {_WANTED}; it names no database.")
     given = dict(parse_qsl(urlsplit(url).query))
     entry["OPTIONS"] = {"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": "tinytemporal"} | given
+    entry["PORT"] = str(entry["PORT"])
     entry["CONN_HEALTH_CHECKS"] = True
     # A pooler in transaction mode gives each transaction another server session, where the cursor is unknown.
     entry["DISABLE_SERVER_SIDE_CURSORS"] = True
