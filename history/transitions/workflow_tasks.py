@@ -1,0 +1,435 @@
+"""The life of a workflow task: schedule, start, fail, time out. (Its completion is in `task_completion`.)
+
+    schedule_workflow_task(draft, *, kind="normal", original_scheduled_at=None, dispatch=True) -> WorkflowTask | None
+    schedule_first_workflow_task(draft) -> WorkflowTask | None     at the run's start, when nothing delays it
+    start_workflow_task(work, request) -> StartedTask              Matching found a poller
+    start_task(draft, task, ...) -> WorkflowTask                   the start itself, also for a task returned in a response
+    fail_workflow_task(draft, *, cause, failure=None, identity="", ...) -> HistoryEvent | None
+    timeout_workflow_task(draft, timeout_type) -> None
+    convert_speculative_task(draft) -> None                        it turns out to matter: write its events
+    write_task_events(draft, task, ...) -> WorkflowTask            scheduled and started events of a task that has none yet
+    clear_sticky(draft) -> None
+
+A task whose attempt is above 1 is transient: none of its events is written until it completes, or until other events came
+before it was started. A speculative task exists in memory only, to deliver updates.
+Source: upstream's service/history/workflow/workflow_task_state_machine.go.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+from temporalio.api.common.v1 import WorkerVersionStamp
+from temporalio.api.enums.v1 import SuggestContinueAsNewReason, TaskQueueKind, TimeoutType, WorkflowTaskFailedCause
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.history.v1 import (
+    HistoryEvent,
+    WorkflowTaskFailedEventAttributes,
+    WorkflowTaskScheduledEventAttributes,
+    WorkflowTaskStartedEventAttributes,
+    WorkflowTaskTimedOutEventAttributes,
+)
+from temporalio.api.taskqueue.v1 import TaskQueue
+
+from common.contracts.history import RecordWorkflowTaskStarted
+from common.errors import NotFound, TaskAlreadyStarted, TaskObsolete
+from common.protos import duration
+from history.apply.workflow_tasks import end_failed_task
+from history.events import add_event, flush_buffered
+from history.records import ExecutionInfo, TransferTask, WorkflowTask
+from history.state import Draft
+from history.transitions.deadlines import lower_deadline, workflow_task_deadline
+from history.transitions.problems import report_problems
+from history.workspace import Workspace
+
+PLAIN_ATTEMPTS = 3
+"""From the attempt after these on, each retry of a failing task gets a longer start-to-close timeout."""
+RETRY_INITIAL = timedelta(seconds=5)
+RETRY_MAXIMUM = timedelta(minutes=10)
+INLINE_REQUEST_ID = "request-from-RespondWorkflowTaskCompleted"
+"""Upstream's request id for a task that was started in the answer to the completion before it."""
+
+
+class StartedTask(Struct, kw_only=True, frozen=True):
+    """What the answer to a poll is made from, as the start left it."""
+
+    info: ExecutionInfo
+    """The run's state then; not to be changed."""
+    task: WorkflowTask
+    sticky: bool
+    """The worker has the run cached and needs only the newest events."""
+
+
+# --- scheduling
+
+
+def schedule_workflow_task(
+    draft: Draft,
+    *,
+    kind: Literal["normal", "speculative"] = "normal",
+    original_scheduled_at: datetime | None = None,
+    dispatch: bool = True,
+) -> WorkflowTask | None:
+    """Make sure that a workflow task is pending; None when one is, or when the run is paused, closed, or still waits for
+    its first task's time.
+
+    `dispatch=False`: the caller starts the task at once, so no transfer task hands it to Matching. A speculative task
+    never has one; its caller hands it over. `original_scheduled_at`: when the first of a row of heartbeating tasks was
+    scheduled.
+    """
+    info = draft.info
+    if draft.workflow_task is not None or info.first_task_pending or info.pause is not None or info.closed_at:
+        return None
+    if len(draft.buffered):
+        flush_buffered(draft)
+        info.task_failures = 0
+        kind = "normal"
+    attempt = info.task_failures + 1
+    if kind == "normal" and attempt == 1:
+        _write_scheduled(draft, attempt=1, start_to_close=info.task_timeout)
+        if original_scheduled_at is not None:
+            assert info.workflow_task is not None
+            info.workflow_task = replace(info.workflow_task, original_scheduled_at=original_scheduled_at)
+        task = info.workflow_task
+    else:
+        task = _unwritten_task(draft, attempt=attempt, kind=kind, original_scheduled_at=original_scheduled_at)
+        if kind == "speculative":
+            draft.speculative_task = task
+        else:
+            info.workflow_task = task
+    assert task is not None
+    if kind == "normal":
+        if task.sticky:
+            timeout = workflow_task_deadline(info, task)
+            lower_deadline(draft, timeout[0] if timeout else None)
+        if dispatch:
+            _dispatch(draft, task)
+    return task
+
+
+def schedule_first_workflow_task(draft: Draft) -> WorkflowTask | None:
+    """The run's first task, now. Also what a back-off timer does when it is due."""
+    draft.info.first_task_pending = False
+    return schedule_workflow_task(draft)
+
+
+def _unwritten_task(
+    draft: Draft, *, attempt: int, kind: Literal["normal", "speculative"], original_scheduled_at: datetime | None
+) -> WorkflowTask:
+    info = draft.info
+    now = draft.work.now
+    return WorkflowTask(
+        scheduled_event_id=info.next_event_id,
+        attempt=attempt,
+        kind=kind,
+        scheduled_at=now,
+        original_scheduled_at=original_scheduled_at or now,
+        start_to_close=stretched_timeout(info.task_timeout, attempt),
+        task_queue=info.sticky_queue or info.task_queue,
+        sticky=bool(info.sticky_queue),
+    )
+
+
+def stretched_timeout(task_timeout: timedelta, attempt: int) -> timedelta:
+    """A task that keeps failing is retried ever more slowly: its time-out grows, and with it the time to the next
+    attempt. Upstream's rule, without its jitter."""
+    if attempt <= PLAIN_ATTEMPTS:
+        return task_timeout
+    exponent = min(attempt - PLAIN_ATTEMPTS - 1, 10)
+    return task_timeout + min(RETRY_INITIAL * 2**exponent, RETRY_MAXIMUM)
+
+
+def _dispatch(draft: Draft, task: WorkflowTask) -> None:
+    info = draft.info
+    work = draft.work
+    draft.transfer_tasks.append(
+        TransferTask(
+            task_id=work.next_task_id(),
+            kind="workflowTask",
+            namespace=info.namespace,
+            workflow_id=info.workflow_id,
+            run_id=info.run_id,
+            task_queue=task.task_queue,
+            sticky=task.sticky,
+            event_id=task.scheduled_event_id,
+            attempt=task.attempt,
+            stamp=task.stamp,
+            schedule_to_start=info.sticky_schedule_to_start if task.sticky else timedelta(),
+            available_at=work.now,
+            priority=info.priority,
+        )
+    )
+
+
+# --- events of a task
+
+
+def task_queue_message(info: ExecutionInfo) -> TaskQueue:
+    """Where the run's next workflow task goes: its worker's sticky queue, or its normal one."""
+    if info.sticky_queue:
+        return TaskQueue(
+            name=info.sticky_queue, kind=TaskQueueKind.TASK_QUEUE_KIND_STICKY, normal_name=info.task_queue
+        )
+    return TaskQueue(name=info.task_queue, kind=TaskQueueKind.TASK_QUEUE_KIND_NORMAL)
+
+
+def scheduled_attributes(
+    info: ExecutionInfo, *, attempt: int, start_to_close: timedelta
+) -> WorkflowTaskScheduledEventAttributes:
+    return WorkflowTaskScheduledEventAttributes(
+        task_queue=task_queue_message(info), start_to_close_timeout=duration(start_to_close), attempt=attempt
+    )
+
+
+def started_attributes(
+    task: WorkflowTask, *, scheduled_event_id: int, identity: str, worker_version: WorkerVersionStamp | None = None
+) -> WorkflowTaskStartedEventAttributes:
+    return WorkflowTaskStartedEventAttributes(
+        scheduled_event_id=scheduled_event_id,
+        identity=identity,
+        request_id=task.request_id,
+        suggest_continue_as_new=task.suggest_continue_as_new,
+        suggest_continue_as_new_reasons=task.suggest_reasons,
+        history_size_bytes=task.history_size_bytes,
+        worker_version=worker_version,
+    )
+
+
+def _write_scheduled(
+    draft: Draft, *, attempt: int, start_to_close: timedelta, event_time: datetime | None = None
+) -> HistoryEvent:
+    attributes = scheduled_attributes(draft.info, attempt=attempt, start_to_close=start_to_close)
+    return add_event(draft, attributes, event_time=event_time)
+
+
+def write_task_events(
+    draft: Draft, task: WorkflowTask, *, identity: str, worker_version: WorkerVersionStamp | None = None
+) -> WorkflowTask:
+    """Write the scheduled event, and the started event if it was started, of a task that has none. The task must no
+    longer be pending in the draft. Returns it with its real ids, as the draft then has it pending."""
+    _write_scheduled(
+        draft, attempt=task.attempt, start_to_close=task.start_to_close, event_time=task.scheduled_at
+    )
+    info = draft.info
+    assert info.workflow_task is not None
+    info.workflow_task = replace(info.workflow_task, original_scheduled_at=task.original_scheduled_at, stamp=task.stamp)
+    if task.started_at is not None:
+        attributes = started_attributes(
+            task,
+            scheduled_event_id=info.workflow_task.scheduled_event_id,
+            identity=identity,
+            worker_version=worker_version,
+        )
+        add_event(draft, attributes, event_time=task.started_at)
+    return info.workflow_task
+
+
+def convert_speculative_task(draft: Draft) -> None:
+    """The speculative task becomes a normal one: its events are written before any other event gets its ids."""
+    task = draft.speculative_task
+    if task is None:
+        return
+    draft.speculative_task = None
+    written = write_task_events(draft, replace(task, kind="normal"), identity=task.identity)
+    assert written.scheduled_event_id == task.scheduled_event_id, "other events came before the speculative task's"
+    timeout = workflow_task_deadline(draft.info, written)
+    lower_deadline(draft, timeout[0] if timeout else None)
+    if written.started_at is None:
+        _dispatch(draft, written)
+
+
+# --- starting
+
+
+def start_workflow_task(work: Workspace, request: RecordWorkflowTaskStarted) -> StartedTask:
+    """Record that a poller got the task. Raises TaskObsolete or TaskAlreadyStarted: the delivery is to be dropped."""
+    draft = work.find(request.run_id)
+    if draft is None or draft.info.closed_at is not None:
+        raise TaskObsolete("workflow execution already completed")
+    task = draft.workflow_task
+    if task is None or task.scheduled_event_id != request.scheduled_event_id:
+        raise TaskObsolete("Workflow task not found.")
+    if task.stamp != request.stamp:
+        raise TaskObsolete("Workflow task stamp mismatch")
+    poll = request.poll
+    if task.started_event_id:
+        if task.request_id == request.request_id:
+            return StartedTask(info=draft.info, task=task, sticky=bool(draft.info.sticky_queue))
+        raise TaskAlreadyStarted("Workflow task already started.")
+    _check_queue(draft, poll.task_queue)
+    stamp = None
+    if poll.worker_version_capabilities.use_versioning and draft.info.assigned_build_id:
+        stamp = WorkerVersionStamp(build_id=poll.worker_version_capabilities.build_id, use_versioning=True)
+    task = start_task(
+        draft, task, request_id=request.request_id, identity=poll.identity, worker_version=stamp
+    )
+    return StartedTask(info=draft.info, task=task, sticky=bool(draft.info.sticky_queue))
+
+
+def _check_queue(draft: Draft, polled: TaskQueue) -> None:
+    """Which worker got the task: one at the normal queue ends the run's stickiness to another; a sticky queue that the
+    run has left gets nothing."""
+    sticky_queue = draft.info.sticky_queue
+    if sticky_queue:
+        if polled.name != sticky_queue:
+            clear_sticky(draft)
+    elif polled.kind == TaskQueueKind.TASK_QUEUE_KIND_STICKY:
+        raise TaskObsolete("rejecting sticky poller because workflow has moved to normal queue")
+
+
+def start_task(
+    draft: Draft,
+    task: WorkflowTask,
+    *,
+    request_id: str,
+    identity: str,
+    worker_version: WorkerVersionStamp | None = None,
+) -> WorkflowTask:
+    """Start the pending task for a worker. A transient or speculative one that was overtaken by events becomes normal:
+    its events are written now."""
+    info = draft.info
+    now = draft.work.now
+    reasons = suggest_reasons(draft)
+    started = replace(
+        task,
+        started_at=now,
+        request_id=request_id,
+        identity=identity,
+        history_size_bytes=info.history_size,
+        suggest_continue_as_new=bool(reasons),
+        suggest_reasons=reasons,
+        build_id=worker_version.build_id if worker_version is not None else "",
+    )
+    unwritten = task.attempt > 1 or task.kind == "speculative"
+    if unwritten and task.scheduled_event_id == info.next_event_id:
+        started = replace(started, started_event_id=task.scheduled_event_id + 1)
+        if task.kind == "speculative":
+            draft.speculative_task = started
+            return started
+        info.workflow_task = started
+    elif unwritten:
+        info.workflow_task = draft.speculative_task = None
+        info.task_failures = 0
+        overtaken = replace(started, attempt=1, kind="normal", scheduled_at=now)
+        started = write_task_events(draft, overtaken, identity=identity, worker_version=worker_version)
+    else:
+        attributes = started_attributes(
+            started, scheduled_event_id=task.scheduled_event_id, identity=identity, worker_version=worker_version
+        )
+        add_event(draft, attributes)
+        assert info.workflow_task is not None
+        started = info.workflow_task
+    timeout = workflow_task_deadline(info, started)
+    lower_deadline(draft, timeout[0] if timeout else None)
+    return started
+
+
+def suggest_reasons(draft: Draft) -> list[SuggestContinueAsNewReason.ValueType]:
+    """Why the run had better continue as new, if anything: its history's size or length, or its updates."""
+    info = draft.info
+    config = draft.work.config
+    reasons = []
+    if info.history_size >= config.suggest_continue_as_new_bytes:
+        reasons.append(SuggestContinueAsNewReason.SUGGEST_CONTINUE_AS_NEW_REASON_HISTORY_SIZE_TOO_LARGE)
+    if info.next_event_id >= config.suggest_continue_as_new_events:
+        reasons.append(SuggestContinueAsNewReason.SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_HISTORY_EVENTS)
+    # Upstream suggests it from 90% of the total limit on.
+    if config.updates_total_limit and info.update_count >= config.updates_total_limit * 0.9:
+        reasons.append(SuggestContinueAsNewReason.SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_UPDATES)
+    return reasons
+
+
+# --- failing
+
+
+def fail_workflow_task(
+    draft: Draft,
+    *,
+    cause: WorkflowTaskFailedCause.ValueType,
+    failure: Failure | None = None,
+    identity: str = "",
+    binary_checksum: str = "",
+    worker_version: WorkerVersionStamp | None = None,
+    base_run_id: str = "",
+    new_run_id: str = "",
+    fork_event_version: int = 0,
+) -> HistoryEvent | None:
+    """Fail the pending, started task. A transient one leaves no event, only a higher attempt; a speculative one leaves all
+    of its events. The caller schedules the next task."""
+    task = draft.workflow_task
+    assert task is not None
+    if task.kind == "speculative":
+        draft.speculative_task = None
+        task = write_task_events(draft, replace(task, kind="normal"), identity=identity, worker_version=worker_version)
+    event = None
+    if task.attempt == 1:
+        event = add_event(
+            draft,
+            WorkflowTaskFailedEventAttributes(
+                scheduled_event_id=task.scheduled_event_id,
+                started_event_id=task.started_event_id,
+                cause=cause,
+                failure=failure,
+                identity=identity,
+                base_run_id=base_run_id,
+                new_run_id=new_run_id,
+                fork_event_version=fork_event_version,
+                binary_checksum=binary_checksum,
+            ),
+        )
+    else:
+        end_failed_task(draft, counts=True)
+    report_problems(draft)
+    return event
+
+
+def timeout_workflow_task(draft: Draft, timeout_type: TimeoutType.ValueType) -> None:
+    """The pending task's time is up: start-to-close, or schedule-to-start on a sticky queue. The caller schedules the next
+    task."""
+    task = draft.workflow_task
+    assert task is not None
+    if task.kind == "speculative":
+        draft.speculative_task = None
+        task = write_task_events(draft, replace(task, kind="normal"), identity="")
+    if task.attempt == 1 or timeout_type == TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_START:
+        add_event(
+            draft,
+            WorkflowTaskTimedOutEventAttributes(
+                scheduled_event_id=task.scheduled_event_id,
+                started_event_id=task.started_event_id,
+                timeout_type=timeout_type,
+            ),
+        )
+    else:
+        end_failed_task(draft, counts=True)
+    report_problems(draft)
+
+
+def clear_sticky(draft: Draft) -> None:
+    """The next workflow task goes to the normal queue, with the whole history."""
+    draft.info.sticky_queue = ""
+    draft.info.sticky_schedule_to_start = timedelta()
+
+
+def check_started(draft: Draft, *, scheduled_event_id: int, started_event_id: int, attempt: int, started_at: str) -> WorkflowTask:
+    """The started task that a worker's token speaks of; NOT_FOUND when it is no longer the pending one."""
+    task = draft.workflow_task
+    if (
+        draft.info.closed_at is not None
+        or task is None
+        or task.started_at is None
+        or task.scheduled_event_id != scheduled_event_id
+        or (started_event_id and started_event_id != task.started_event_id)
+        or (started_at and started_at != token_time(task.started_at))
+        or task.attempt != attempt
+    ):
+        raise NotFound("Workflow task not found.")
+    return task
+
+
+def token_time(value: datetime) -> str:
+    """How a token tells when its task was started."""
+    return value.isoformat()
