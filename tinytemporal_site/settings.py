@@ -53,6 +53,8 @@ for _alias in sorted(set(HISTORY_SHARD_DATABASES.values()) - {"default"}):
     DATABASES[_alias] = databases.database_settings(
         environment.read_text(env, name=_variable, default=""), name=_variable, base_dir=BASE_DIR
     )
+# PostgreSQL is reached through a pooler in transaction mode, where nothing may outlive its transaction.
+DATABASE_POOLER = environment.read_bool(env, name="DATABASE_POOLER", default=False)
 # In one spelling, for those who open the database without Django.
 DATABASE_URL = databases.normal_url(DATABASES["default"])
 
