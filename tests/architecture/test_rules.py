@@ -71,6 +71,28 @@ def test_time_comes_from_the_clock() -> None:
     assert [use for module in checked for use in uses(module, OUTSIDE_CLOCK)] == []
 
 
+def test_tests_wait_for_signals() -> None:
+    """A test that sleeps is slow on a good day and wrong on a bad one. Workflow and activity code may: it is the input."""
+    wrong = [
+        f"{module}:{node.lineno}"
+        for module in modules("tests")
+        for node in outside_sdk_code(tree(module))
+        if isinstance(node, ast.Call) and dotted(node.func) in {"asyncio.sleep", "time.sleep"}
+    ]
+    assert wrong == []
+
+
+def outside_sdk_code(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and all below it, save definitions that an SDK's decorator makes a workflow or an activity."""
+    for decorator in getattr(node, "decorator_list", ()):
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if dotted(called).partition(".")[0] in {"workflow", "activity"}:
+            return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from outside_sdk_code(child)
+
+
 def test_sql_lives_in_stores() -> None:
     """Each statement has one home, where the same suite runs it on both databases."""
     wrong = [
