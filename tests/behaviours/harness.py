@@ -42,7 +42,9 @@ def seconds(value: float) -> Duration:
 
 
 def payloads(*values: Any) -> Payloads:
-    return Payloads(payloads=[Payload(metadata={"encoding": b"json/plain"}, data=json.dumps(v).encode()) for v in values])
+    return Payloads(
+        payloads=[Payload(metadata={"encoding": b"json/plain"}, data=json.dumps(v).encode()) for v in values]
+    )
 
 
 def decoded(values: Payloads) -> list[Any]:
@@ -291,7 +293,9 @@ class Server:
     def complete_activity(self, task: Any, *results: Any) -> Awaitable[Any]:
         return self.call("RespondActivityTaskCompleted", task_token=task.task_token, result=payloads(*results))
 
-    def fail_activity(self, task: Any, message: str = "broken", *, failure: Failure | None = None, **fields: Any) -> Awaitable[Any]:
+    def fail_activity(
+        self, task: Any, message: str = "broken", *, failure: Failure | None = None, **fields: Any
+    ) -> Awaitable[Any]:
         return self.call(
             "RespondActivityTaskFailed",
             task_token=task.task_token,

@@ -66,8 +66,10 @@ async def test_b24_a_deadline_during_an_attempt_keeps_the_last_failure_and_detai
     assert timed_out.failure.timeout_failure_info.timeout_type == TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
     assert decoded(timed_out.failure.timeout_failure_info.last_heartbeat_details) == ["got here"]
     assert timed_out.failure.cause.message == "the real reason"
-    print(timed_out)
-    assert timed_out.retry_state == 0
+    assert timed_out.failure.message == (
+        "Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up retrying"
+    )
+    assert timed_out.retry_state == RetryState.RETRY_STATE_TIMEOUT
     assert until("ACTIVITY_TASK_STARTED", events).activity_task_started_event_attributes.attempt == 2
     took = moment(events[-1]) - moment(until("ACTIVITY_TASK_SCHEDULED", events))
     assert 2 <= took < 4

@@ -6,7 +6,12 @@ from temporalio.api.enums.v1 import WorkflowTaskFailedCause
 
 from .harness import Refusal, Server, activity, command, payloads, refusal, seconds, timer, types, until
 
-CLOSING = ["complete_workflow_execution", "fail_workflow_execution", "continue_as_new_workflow_execution", "cancel_workflow_execution"]
+CLOSING = [
+    "complete_workflow_execution",
+    "fail_workflow_execution",
+    "continue_as_new_workflow_execution",
+    "cancel_workflow_execution",
+]
 KEPT = [
     "WORKFLOW_EXECUTION_STARTED",
     "WORKFLOW_TASK_SCHEDULED",

@@ -28,7 +28,9 @@ async def test_b05_cancelling_twice_records_it_once(server: Server) -> None:
     run = await server.start()
     await server.cancel(run, reason="first")
     await server.cancel(run, reason="second")
-    requested = [e for e in await server.history(run) if e.HasField("workflow_execution_cancel_requested_event_attributes")]
+    requested = [
+        e for e in await server.history(run) if e.HasField("workflow_execution_cancel_requested_event_attributes")
+    ]
     assert [attributes(e).cause for e in requested] == ["first"]
 
 
@@ -39,7 +41,9 @@ async def test_b05_cancelling_an_unknown_workflow(server: Server) -> None:
 
 async def test_b05_terminating_an_unknown_workflow(server: Server) -> None:
     workflow_id = unique("never")
-    assert await refusal(server.terminate(unknown(workflow_id))) == not_found(f"workflow not found for ID: {workflow_id}")
+    assert await refusal(server.terminate(unknown(workflow_id))) == not_found(
+        f"workflow not found for ID: {workflow_id}"
+    )
 
 
 async def test_b05_terminating_a_closed_run(server: Server) -> None:

@@ -80,5 +80,3 @@ async def test_b27_a_beat_learns_of_the_cancel_request(server: Server) -> None:
     events = await server.reached(run, "ACTIVITY_TASK_CANCELED")
     cancelled = until("ACTIVITY_TASK_CANCELED", events).activity_task_canceled_event_attributes
     assert decoded(cancelled.details) == ["stopped"]
-
-

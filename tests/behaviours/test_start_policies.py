@@ -45,7 +45,6 @@ SUCCEEDED = (
 )
 
 
-
 async def start_again(server: Server, run: Run, reuse: str, conflict: str = "UNSPECIFIED") -> Any:
     return await server.call(
         "StartWorkflowExecution",
@@ -126,7 +125,9 @@ async def test_b07_the_same_request_id_is_the_same_start(server: Server) -> None
     again = await server.start(request_id=request_id, workflow_id=run.workflow_id, queue=run.queue)
     assert again.run_id == run.run_id
     await server.finish(run)
-    assert (await server.start(request_id=request_id, workflow_id=run.workflow_id, queue=run.queue)).run_id == run.run_id
+    assert (
+        await server.start(request_id=request_id, workflow_id=run.workflow_id, queue=run.queue)
+    ).run_id == run.run_id
 
 
 async def test_b13_a_signal_is_recorded_once_for_its_request_id(server: Server) -> None:
