@@ -118,7 +118,8 @@ def _object(descriptor: Descriptor, table: dict[str, tuple[str, Converter]]) -> 
         out = decode(value)
         for oneof, members in oneofs.items():
             if len(given := members.intersection(out)) > 1:
-                raise CodecError(max(given, key=[*out].index), f"another field of the oneof {oneof!r} is given before")
+                last = [key for key, item in value.items() if item is not None and table[key][0] in given][-1]
+                raise CodecError(last, f"another field of the oneof {oneof!r} is given before")
         return out
 
     return decode_with_oneofs if oneofs else decode

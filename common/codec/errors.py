@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from google.protobuf.message import Error as ProtobufError
+
 # What a converter may raise on a value it cannot take. Converters are C functions where possible
 # (`int`, a dict's lookup, `a2b_base64`), so their own exception types are part of the contract.
-CONVERSION_ERRORS: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+# protobuf's own Error is there for messages nested beyond what its wire format may hold (100 levels).
+CONVERSION_ERRORS: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, ProtobufError)
 
 
 class CodecError(ValueError):

@@ -6,7 +6,7 @@ of a converter means "the value is its own JSON form", which saves a call on the
 
 Decoders accept what `json_format` accepts and refuse a few values it lets pass by accident:
 characters outside base64, a bool or a fraction as an enum number, a bool as a float, "inf" as a spelling of
-"Infinity", a number that does not fit a 32-bit float.
+"Infinity", text of a number that does not fit a 32-bit float, an empty array for a message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 
 Converter = Callable[[Any], Any]
 
-_FLOAT32_MAX: Final = float.fromhex("0x1.fffffep+127")
 _URLSAFE: Final = str.maketrans("-_", "+/")
 _SPECIAL_FLOATS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -58,7 +57,7 @@ def float_name(value: float) -> str:
 def _shortest_float32(value: float) -> float:
     for precision in range(6, 9):
         rounded = float(f"{value:.{precision}g}")
-        if abs(rounded) <= _FLOAT32_MAX and struct.unpack("<f", struct.pack("<f", rounded))[0] == value:
+        if struct.unpack("<f", struct.pack("<f", rounded))[0] == value:
             return rounded
     return float(f"{value:.9g}")
 
@@ -81,8 +80,8 @@ def enum_names(enum: EnumDescriptor) -> dict[int, Any]:
     """Return the total mapping from a number of `enum` to its JSON form."""
     if enum.full_name == "google.protobuf.NullValue":
         return NullNames()
-    # Of aliases, which share a number, the descriptor holds the one declared first, and so prints json_format.
-    return EnumNames({number: value.name for number, value in enum.values_by_number.items()})
+    # Of aliases, which share a number, json_format prints the one declared first: it has the last word here.
+    return EnumNames({value.number: value.name for value in reversed(enum.values)})
 
 
 # --- decoding -------------------------------------------------------------------------------------------
@@ -162,8 +161,11 @@ def decode_double(value: Any) -> float:
 def decode_float32(value: Any) -> float:
     """Return a float that a 32-bit field can hold."""
     number = decode_double(value)
-    if abs(number) > _FLOAT32_MAX and math.isfinite(number):
-        raise ValueError(f"number {number!r} does not fit a 32-bit float")
+    if math.isfinite(number):
+        try:
+            struct.pack("<f", number)
+        except OverflowError:
+            raise ValueError(f"number {number!r} does not fit a 32-bit float") from None
     return number
 
 
