@@ -26,7 +26,7 @@ from temporalio.api.sdk.v1 import EventGroupMarker, UserMetadata
 
 from common.protos import ATTRIBUTES_FIELD, EVENT_TYPE, timestamp
 from history.apply import apply_event, count_event
-from history.records import RUNNING, BufferedEvent
+from history.records import BufferedEvent
 from history.state import Draft
 
 _NOT_BUFFERED: frozenset[int] = frozenset(
@@ -188,7 +188,7 @@ def flush_buffered(draft: Draft) -> None:
     waiting = sorted(draft.buffered.values(), key=lambda item: item.order)
     for item in waiting:
         del draft.buffered[item.order]
-    if draft.info.status != RUNNING:
+    if draft.info.closed_at is not None:
         return
     waiting.sort(key=lambda item: item.event.event_type in _CLOSES_SOMETHING)
     started: dict[int, int] = {}

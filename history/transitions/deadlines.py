@@ -14,7 +14,7 @@ from datetime import datetime
 
 from temporalio.api.enums.v1 import TimeoutType
 
-from history.records import RUNNING, ActivityItem, ExecutionInfo, WorkflowTask
+from history.records import ActivityItem, ExecutionInfo, WorkflowTask
 from history.state import Draft
 
 START_TO_CLOSE = TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE
@@ -72,7 +72,7 @@ def recompute_deadline(draft: Draft) -> None:
     """Set `deadline_at` to the earliest deadline of the state, or to none. Costs a pass over the pending activities."""
     info = draft.info
     info.deadline_at = None
-    if info.status != RUNNING:
+    if info.closed_at is not None:
         return
     lower_deadline(draft, info.run_expires_at)
     lower_deadline(draft, info.execution_expires_at)

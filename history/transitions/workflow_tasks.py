@@ -8,7 +8,7 @@
     timeout_workflow_task(draft, timeout_type) -> None
     convert_speculative_task(draft) -> None                        it turns out to matter: write its events
     write_task_events(draft, task, ...) -> WorkflowTask            scheduled and started events of a task that has none yet
-    clear_sticky(draft) -> None
+    clear_sticky(draft) -> None, leave_sticky_queue(draft) -> None
 
 A task whose attempt is above 1 is transient: none of its events is written until it completes, or until other events came
 before it was started. A speculative task exists in memory only, to deliver updates.
@@ -81,12 +81,14 @@ def schedule_workflow_task(
     scheduled.
     """
     info = draft.info
-    if draft.workflow_task is not None or info.first_task_pending or info.pause is not None or info.closed_at:
+    if draft.workflow_task is not None or info.closed_at is not None:
         return None
     if len(draft.buffered):
         flush_buffered(draft)
         info.task_failures = 0
         kind = "normal"
+    if info.first_task_pending or info.pause is not None:
+        return None
     attempt = info.task_failures + 1
     if kind == "normal" and attempt == 1:
         _write_scheduled(draft, attempt=1, start_to_close=info.task_timeout)
@@ -260,6 +262,8 @@ def start_workflow_task(work: Workspace, request: RecordWorkflowTaskStarted) -> 
             return StartedTask(info=draft.info, task=task, sticky=bool(draft.info.sticky_queue))
         raise TaskAlreadyStarted("Workflow task already started.")
     _check_queue(draft, poll.task_queue)
+    task = draft.workflow_task
+    assert task is not None
     stamp = None
     if poll.worker_version_capabilities.use_versioning and draft.info.assigned_build_id:
         stamp = WorkerVersionStamp(build_id=poll.worker_version_capabilities.build_id, use_versioning=True)
@@ -409,9 +413,29 @@ def timeout_workflow_task(draft: Draft, timeout_type: TimeoutType.ValueType) -> 
 
 
 def clear_sticky(draft: Draft) -> None:
-    """The next workflow task goes to the normal queue, with the whole history."""
-    draft.info.sticky_queue = ""
-    draft.info.sticky_schedule_to_start = timedelta()
+    """The next workflow task goes to the normal queue, with the whole history. So does the pending one, if its delivery
+    is already on its way there."""
+    info = draft.info
+    info.sticky_queue = ""
+    info.sticky_schedule_to_start = timedelta()
+    if draft.speculative_task is not None:
+        draft.speculative_task = _unstuck(info, draft.speculative_task)
+    elif info.workflow_task is not None:
+        info.workflow_task = _unstuck(info, info.workflow_task)
+
+
+def leave_sticky_queue(draft: Draft) -> None:
+    """`clear_sticky`, and a task that waits on the sticky queue is handed to the normal one."""
+    task = draft.info.workflow_task
+    waits = task is not None and task.sticky and task.started_at is None
+    clear_sticky(draft)
+    if waits:
+        assert draft.info.workflow_task is not None
+        _dispatch(draft, draft.info.workflow_task)
+
+
+def _unstuck(info: ExecutionInfo, task: WorkflowTask) -> WorkflowTask:
+    return replace(task, sticky=False, task_queue=info.task_queue) if task.sticky else task
 
 
 def check_started(draft: Draft, *, scheduled_event_id: int, started_event_id: int, attempt: int, started_at: str) -> WorkflowTask:
