@@ -1,0 +1,82 @@
+"""Ending a run.
+
+    close_run(draft, attributes, *, links=()) -> HistoryEvent
+    end_started_task(draft) -> None     before a close that no workflow task asked for (terminate, timeout)
+    is_open(status) -> bool
+
+The close event is the run's last. What it waited for is dropped with it (see `history.apply.lifecycle`), its user timers'
+rows too; other due or queued work finds the run closed and is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from google.protobuf.message import Message
+from temporalio.api.common.v1 import Link
+from temporalio.api.enums.v1 import WorkflowExecutionStatus, WorkflowTaskFailedCause
+from temporalio.api.history.v1 import HistoryEvent
+
+from history.events import add_event, flush_buffered
+from history.records import TransferTask
+from history.state import Draft
+from history.transitions.visibility import record_visibility
+from history.transitions.workflow_tasks import fail_workflow_task
+
+OPEN = frozenset(
+    (
+        WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING,
+        WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED,
+    )
+)
+SERVER_IDENTITY = "history-service"
+"""Upstream's identity for what the history service does of itself."""
+
+
+def is_open(status: WorkflowExecutionStatus.ValueType) -> bool:
+    """Whether a run in this status can still take events."""
+    return status in OPEN
+
+
+def end_started_task(draft: Draft) -> None:
+    """Fail the started workflow task, if any, so that its buffered events come before the close event."""
+    task = draft.workflow_task
+    if task is not None and task.started_event_id:
+        fail_workflow_task(
+            draft,
+            cause=WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
+            identity=SERVER_IDENTITY,
+        )
+        flush_buffered(draft)
+
+
+def close_run(draft: Draft, attributes: Message, *, links: Iterable[Link] = ()) -> HistoryEvent:
+    """Add the close event, and intend what follows from it: the read model's picture, and the close task when a parent,
+    a child or a callback must hear of it."""
+    for timer in draft.timers.values():
+        if timer.task_id:
+            draft.deleted_timer_tasks.append(timer.task_id)
+    event = add_event(draft, attributes, links=links)
+    record_visibility(draft)
+    if must_tell_others(draft):
+        info = draft.info
+        draft.transfer_tasks.append(
+            TransferTask(
+                task_id=draft.work.next_task_id(),
+                kind="closeExecution",
+                namespace=info.namespace,
+                workflow_id=info.workflow_id,
+                run_id=info.run_id,
+                event_id=event.event_id,
+                available_at=draft.work.now,
+            )
+        )
+    return event
+
+
+def must_tell_others(draft: Draft) -> bool:
+    """Whether anything is to be done elsewhere now that the run has closed. A parent and the callbacks wait for the
+    chain's end, children follow their own parent's run."""
+    info = draft.info
+    ended = not info.continued_to_run_id
+    return bool(draft.children) or (ended and (info.parent is not None or bool(info.completion_callbacks)))

@@ -1,0 +1,42 @@
+"""What the read model shows of a run, derived from its state alone, so that `manage.py verify` can derive it again.
+
+record_visibility(draft) -> None    call whenever status, memo, search attributes, … change
+visibility_of(info, *, task_id) -> VisibilityIntent
+"""
+
+from __future__ import annotations
+
+from history.records import ExecutionInfo, VisibilityIntent
+from history.state import Draft
+
+
+def record_visibility(draft: Draft) -> None:
+    """Let the commit carry the run's whole present picture to the read model."""
+    draft.visibility = visibility_of(draft.info, task_id=draft.work.next_task_id())
+
+
+def visibility_of(info: ExecutionInfo, *, task_id: int) -> VisibilityIntent:
+    """As upstream, length, size and transitions of the history are shown once the run has closed."""
+    closed = info.closed_at is not None
+    parent = info.parent
+    return VisibilityIntent(
+        task_id=task_id,
+        namespace=info.namespace,
+        workflow_id=info.workflow_id,
+        run_id=info.run_id,
+        workflow_type=info.workflow_type,
+        task_queue=info.task_queue,
+        status=info.status,
+        start_time=info.started_at,
+        execution_time=info.execution_time,
+        close_time=info.closed_at,
+        history_length=info.next_event_id - 1 if closed else 0,
+        history_size=info.history_size if closed else 0,
+        state_transition_count=info.state_transition_count if closed else 0,
+        parent_workflow_id=parent.workflow_id if parent else "",
+        parent_run_id=parent.run_id if parent else "",
+        root_workflow_id=info.root_workflow_id,
+        root_run_id=info.root_run_id,
+        search_attributes=info.search_attributes,
+        memo=info.memo,
+    )
