@@ -118,6 +118,11 @@ class Database(ABC):
         """
 
     @abstractmethod
+    async def execute(self, query: Query, params: Sequence[Any] = ()) -> list[Row]:
+        """One statement that writes and returns rows (`… RETURNING …`), a transaction of its own; errors as `transact`.
+        For rare things: what is on a hot path is a `RowsQuery`."""
+
+    @abstractmethod
     async def fetch(self, query: Query, params: Sequence[Any] = ()) -> list[Row]:
         """The rows of a read. Raises Unavailable when the database can't be reached."""
 

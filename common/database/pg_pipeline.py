@@ -22,11 +22,15 @@ _ABORTED = pq.ExecStatus.PIPELINE_ABORTED
 
 
 class Command:
-    """A statement on the wire. With a `name` it is prepared once for each connection, under that name."""
+    """A statement on the wire. With a `name` it is prepared once for each connection, under that name; `title` is for
+    messages."""
 
-    __slots__ = ("formats", "name", "params", "sql")
+    __slots__ = ("formats", "name", "params", "sql", "title")
 
-    def __init__(self, *, name: bytes, sql: bytes, params: list[bytes | None], formats: list[int]) -> None:
+    def __init__(
+        self, *, title: str, name: bytes, sql: bytes, params: list[bytes | None], formats: list[int]
+    ) -> None:
+        self.title = title
         self.name = name
         self.sql = sql
         self.params = params

@@ -57,6 +57,7 @@ _TRY_AGAIN = ("08", "40", "53", "55", "57", "58")
 _READ_ONLY = "25006"
 # A prepared statement that the server no longer has, or whose result the schema changed.
 _STALE_PREPARED = frozenset({"26000", "0A000"})
+_USELESS_SESSION = _ENDED | _STALE_PREPARED | {_READ_ONLY}
 
 
 class PostgresDatabase(Database):
@@ -82,14 +83,22 @@ class PostgresDatabase(Database):
         statements = [s for s in statements if s.rows]
         if not statements:
             return
-        commands = [self._command(s) for s in statements]
+        await self._write([self._command(s) for s in statements], statements)
+
+    async def execute(self, query: Query, params: Sequence[Any] = ()) -> list[Row]:
+        results = await self._write([self._read_command(query, params)], [])
+        return self._rows(query, results[0])
+
+    async def _write(self, commands: list[Command], statements: list[Statement]) -> list[pq.abc.PGresult]:
         connection = await self._writers.take()
         try:
-            await connection.send(commands)
+            return await connection.send(commands)
         except ConnectionBroke:
             raise OutcomeUnknown("the connection to the database broke during a transaction") from None
         except CommandFailed as failure:
-            raise self._write_error(connection, statements, failure) from failure
+            if failure.sqlstate in _USELESS_SESSION:
+                self._writers.discard(connection)
+            raise _write_error(commands, statements, failure) from failure
 
     async def fetch(self, query: Query, params: Sequence[Any] = ()) -> list[Row]:
         return (await self.fetch_many([(query, params)]))[0]
@@ -102,7 +111,7 @@ class PostgresDatabase(Database):
         except ConnectionBroke:
             raise Unavailable("the connection to the database broke") from None
         except CommandFailed as failure:
-            if failure.sqlstate in _STALE_PREPARED or failure.sqlstate in _ENDED:
+            if failure.sqlstate in _USELESS_SESSION:
                 self._readers.discard(connection)
             raise _general_error(reads[failure.index][0].name, failure) from failure
         return [self._rows(query, result) for (query, _), result in zip(reads, results, strict=True)]
@@ -117,12 +126,22 @@ class PostgresDatabase(Database):
             name, sql = f"{name}/checked", query.postgresql_checked
             params.append(b"%d" % statement.expect)
             formats.append(0)
-        return Command(name=name.encode() if self._prepares else b"", sql=sql, params=params, formats=formats)
+        return Command(
+            title=query.name,
+            name=name.encode() if self._prepares else b"",
+            sql=sql,
+            params=params,
+            formats=formats,
+        )
 
     def _read_command(self, query: Query, params: Sequence[Any]) -> Command:
         name = query.name.encode() if query.prepare and self._prepares else b""
         return Command(
-            name=name, sql=query.postgresql, params=[scalar(p) for p in params], formats=[0] * len(params)
+            title=query.name,
+            name=name,
+            sql=query.postgresql,
+            params=[scalar(p) for p in params],
+            formats=[0] * len(params),
         )
 
     def _rows(self, query: Query, result: pq.abc.PGresult) -> list[Row]:
@@ -142,20 +161,18 @@ class PostgresDatabase(Database):
             rows.append(tuple([None if v is None else d(v) for d, v in zip(decoders, raw, strict=True)]))
         return rows
 
-    def _write_error(
-        self, connection: PipelineConnection, statements: list[Statement], failure: CommandFailed
-    ) -> Exception:
-        if failure.sqlstate in _ENDED or failure.sqlstate in _STALE_PREPARED or failure.sqlstate == _READ_ONLY:
-            self._writers.discard(connection)
-        if failure.sqlstate in _ENDED:
-            return OutcomeUnknown(f"the database ended the connection during a transaction: {failure.message}")
-        # A failure at COMMIT itself (a deferred constraint) comes after the last statement.
-        statement = statements[min(failure.index, len(statements) - 1)]
-        if failure.sqlstate == _CONDITION:
-            return statement.unmet()
-        if failure.sqlstate == _UNIQUE_VIOLATION:
-            return ConditionFailed(statement=statement.query.name)
-        return _general_error(statement.query.name, failure)
+
+def _write_error(commands: list[Command], statements: list[Statement], failure: CommandFailed) -> Exception:
+    if failure.sqlstate in _ENDED:
+        return OutcomeUnknown(f"the database ended the connection during a transaction: {failure.message}")
+    # A failure at COMMIT itself (a deferred constraint) comes after the last statement.
+    index = min(failure.index, len(commands) - 1)
+    if failure.sqlstate == _CONDITION and statements:
+        return statements[index].unmet()
+    name = commands[index].title
+    if failure.sqlstate == _UNIQUE_VIOLATION:
+        return ConditionFailed(statement=name)
+    return _general_error(name, failure)
 
 
 def _general_error(name: str, failure: CommandFailed) -> Exception:

@@ -11,7 +11,8 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -52,6 +53,9 @@ class SqliteDatabase(Database):
         statements = [s for s in statements if s.rows]
         if statements:
             await self._writer.submit(_transact, statements)
+
+    async def execute(self, query: Query, params: Sequence[Any] = ()) -> list[Row]:
+        return await self._writer.submit(_execute, (query, params))
 
     async def fetch(self, query: Query, params: Sequence[Any] = ()) -> list[Row]:
         return (await self.fetch_many([(query, params)]))[0]
@@ -152,32 +156,48 @@ def _answer(future: asyncio.Future[Any], result: Any, error: BaseException | Non
 
 
 def _transact(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
-    execute = connection.execute
-    execute("BEGIN IMMEDIATE")
-    try:
+    with _transaction(connection):
         for statement in statements:
             _do(connection, statement)
+
+
+def _execute(connection: sqlite3.Connection, argument: tuple[Query, Sequence[Any]]) -> list[Row]:
+    with _transaction(connection), _refusals(argument[0].name):
+        return _read(connection, [argument])[0]
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
     except BaseException:
         if connection.in_transaction:
-            execute("ROLLBACK")
+            connection.execute("ROLLBACK")
         raise
     try:
-        execute("COMMIT")
+        connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise OutcomeUnknown(f"the database failed during COMMIT: {error}") from error
+
+
+@contextmanager
+def _refusals(name: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        if error.sqlite_errorcode in _UNIQUE:
+            raise ConditionFailed(statement=name) from error
+        raise Internal(f"the database refused {name!r}: {error}") from error
 
 
 def _do(connection: sqlite3.Connection, statement: Statement) -> None:
     query = statement.query
     touched = 0
-    try:
+    with _refusals(query.name):
         for sql, params in _chunks(query, statement.rows):
             cursor = connection.execute(sql, params)
             touched += len(cursor.fetchall()) if cursor.description else cursor.rowcount
-    except sqlite3.IntegrityError as error:
-        if error.sqlite_errorcode in _UNIQUE:
-            raise ConditionFailed(statement=query.name) from error
-        raise Internal(f"the database refused {query.name!r}: {error}") from error
     if statement.expect is not None and touched != statement.expect:
         raise statement.unmet()
 
