@@ -20,6 +20,7 @@ EVENT_TYPE: dict[str, EventType.ValueType] = {}
 """Full name of an attributes message → the event type it belongs to."""
 
 for _field in HistoryEvent.DESCRIPTOR.oneofs_by_name["attributes"].fields:
+    assert _field.message_type is not None
     ATTRIBUTES_FIELD[_field.message_type.full_name] = _field.name
     EVENT_TYPE[_field.message_type.full_name] = EventType.Value(
         "EVENT_TYPE_" + _field.name.removesuffix("_event_attributes").upper()

@@ -36,6 +36,7 @@ def decode(cls: type[R], data: bytes | str, *, table: str, key: object) -> R:
     if decoder is None:
         decoder = _DECODERS[cls] = msgspec.json.Decoder(cls, dec_hook=dec_hook)
     try:
-        return decoder.decode(data)
+        record: R = decoder.decode(data)
     except (msgspec.MsgspecError, ValueError) as error:
         raise PersistenceError(table=table, key=key, reason=str(error)) from error
+    return record

@@ -13,9 +13,7 @@ from msgspec import field
 from temporalio.api.activity.v1 import ActivityOptions
 from temporalio.api.common.v1 import (
     Callback,
-    Header,
     Link,
-    Memo,
     Payload,
     Payloads,
     Priority,

@@ -48,14 +48,14 @@ class ItemMap(Generic[K, V]):
     __slots__ = ("base", "changed")
 
     def __init__(self, base: Mapping[K, V] | ItemMap[K, V]) -> None:
-        self.base = base
+        self.base: Mapping[K, V] | ItemMap[K, V] = base
         self.changed: dict[K, V] = {}
 
     def get(self, key: K) -> V | None:
         value = self.changed.get(key)
         if value is None:
             return self.base.get(key)
-        return None if value is _DELETED else value
+        return value if value is not _DELETED else None
 
     def __getitem__(self, key: K) -> V:
         value = self.get(key)
@@ -178,6 +178,8 @@ class Draft:
         "deleted_timer_tasks", "deleted_transfer_tasks", "visibility", "deleted", "is_new", "_event_source",
     )  # fmt: skip
 
+    info: ExecutionInfo
+    speculative_task: WorkflowTask | None
     activities: ItemMap[int, ActivityItem]
     timers: ItemMap[str, TimerItem]
     children: ItemMap[int, ChildItem]

@@ -64,11 +64,15 @@ class MatchingClient(Protocol):
         live worker raises StickyWorkerUnavailable."""
         ...
 
-    async def poll_workflow_task_queue(self, request: ws.PollWorkflowTaskQueueRequest) -> ws.PollWorkflowTaskQueueResponse:
+    async def poll_workflow_task_queue(
+        self, request: ws.PollWorkflowTaskQueueRequest
+    ) -> ws.PollWorkflowTaskQueueResponse:
         """Waits up to the long-poll interval; an empty response (no task token) when nothing came."""
         ...
 
-    async def poll_activity_task_queue(self, request: ws.PollActivityTaskQueueRequest) -> ws.PollActivityTaskQueueResponse: ...
+    async def poll_activity_task_queue(
+        self, request: ws.PollActivityTaskQueueRequest
+    ) -> ws.PollActivityTaskQueueResponse: ...
 
     async def query_workflow(self, request: QueryWorkflow) -> ws.QueryWorkflowResponse:
         """DeadlineExceeded-like FAILED_PRECONDITION naming the missing poller when none came in time; on a sticky queue
@@ -79,7 +83,9 @@ class MatchingClient(Protocol):
 
     async def describe_task_queue(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse: ...
 
-    async def list_task_queue_partitions(self, request: ws.ListTaskQueuePartitionsRequest) -> ws.ListTaskQueuePartitionsResponse: ...
+    async def list_task_queue_partitions(
+        self, request: ws.ListTaskQueuePartitionsRequest
+    ) -> ws.ListTaskQueuePartitionsResponse: ...
 
     async def shutdown_worker(self, request: ws.ShutdownWorkerRequest) -> ws.ShutdownWorkerResponse:
         """Ends the worker's outstanding polls with empty answers and closes its sticky queue to new tasks."""

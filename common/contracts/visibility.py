@@ -41,7 +41,6 @@ class VisibilityIntent(Record, kw_only=True):
     memo: dict[str, Payload] = field(default_factory=dict)
 
 
-
 class ListPage(Struct, kw_only=True):
     """One page of executions as the API's WorkflowExecutionInfo messages, and where the next begins ("" at the end)."""
 
@@ -65,7 +64,9 @@ class VisibilityClient(Protocol):
         an intent older than what the row was made from changes nothing."""
         ...
 
-    async def list_workflow_executions(self, *, namespace: str, query: str, page_size: int, next_page_token: bytes) -> ListPage:
+    async def list_workflow_executions(
+        self, *, namespace: str, query: str, page_size: int, next_page_token: bytes
+    ) -> ListPage:
         """Upstream's filter language; InvalidArgument names the token at fault."""
         ...
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -69,6 +70,7 @@ class Engine(Service):
         self.host = host
         self.cache = RunCache(max_runs=config.cache_runs, max_bytes=config.cache_bytes)
         self.shards: dict[int, Shard] = {}
+        self.operations: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.committer = Committer(
             name="history committer",
@@ -147,7 +149,7 @@ class Engine(Service):
                 await self.clock.sleep(delay)
                 delay = min(delay * 2, timedelta(seconds=5))
 
-    def spawn(self, work: Any, *, name: str) -> asyncio.Task[Any]:
+    def spawn(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
         """Run a coroutine in the background; it is cancelled and awaited when the engine stops."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
@@ -169,9 +171,13 @@ class Engine(Service):
             raise ShardOwnershipLost(shard_id=shard_id)
         return shard
 
-    async def update(self, *, namespace: str, workflow_id: str, transition: Callable[[Workspace], T]) -> T:
+    async def update(
+        self, *, namespace: str, workflow_id: str, transition: Callable[[Workspace], T], reason: str = ""
+    ) -> T:
         """Run a transition and return its result once that is durable. Raises what the transition raised, or
-        UNAVAILABLE when the database is away or the shard moved (nothing of it is kept then)."""
+        UNAVAILABLE when the database is away or the shard moved (nothing of it is kept then). `reason` names the call
+        in the counts of `operations`."""
+        self.operations[reason or getattr(transition, "__name__", "")] += 1
         operation = Operation(
             shard=self.shard_of(namespace, workflow_id),
             namespace=namespace,
@@ -217,9 +223,7 @@ class Engine(Service):
         run = await self._cached(shard, run_id)
         if run is None:
             return
-        events = await self.store.load_events(
-            shard_id=shard.shard_id, run_id=run_id, first=event_id, last=event_id + 1
-        )
+        events = await self.store.load_events(shard_id=shard.shard_id, run_id=run_id, first=event_id, last=event_id + 1)
         if not events:
             raise NotFound(f"event {event_id} of run {run_id} is not stored")
         run.extra[event_id] = events[0]

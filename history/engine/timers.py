@@ -10,8 +10,9 @@ import asyncio
 import heapq
 import itertools
 import logging
+from collections.abc import Coroutine
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common.clock import TimerHandle
 from common.errors import NotFound, TemporalError, Unavailable
@@ -176,8 +177,8 @@ class TimerProcessor(Service):
 
     # --- firing
 
-    def _fire(self, work: object, *, name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=name)  # type: ignore[arg-type]
+    def _fire(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
         self._firing.add(task)
         task.add_done_callback(self._firing.discard)
 

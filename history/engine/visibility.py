@@ -63,7 +63,7 @@ class VisibilityProcessor(Service):
             try:
                 await self._engine.visibility.apply(list(newest.values()))
                 break
-            except Exception as error:  # noqa: BLE001  the read model may lag but must never be given up
+            except Exception as error:
                 attempt += 1
                 log.warning("%s waits: %s", self.name, error, exc_info=attempt == 1)
                 await self._engine.clock.sleep(backoff(attempt))
