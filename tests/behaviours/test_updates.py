@@ -118,19 +118,7 @@ async def test_b15_a_speculative_task_that_fails_leaves_its_events(server: Serve
     assert [e.event_id for e in events] == list(range(1, len(events) + 1))
 
 
-async def test_b16_the_eleventh_update_in_flight_is_refused(server: Server) -> None:
-    run = await idle_run(server)
-    calls = [asyncio.create_task(update(server, run, "u0"))]
-    task = await server.workflow_task(run.queue)
-    # With the task out the rest can only be admitted; what is out is one update, accepted below.
-    calls += [asyncio.create_task(update(server, run, f"u{n}")) for n in range(1, IN_FLIGHT_LIMIT)]
-    answers = Answers()
-    answers.accept(task.messages[0])
-    await answer(server, task, answers)
-    second = await server.workflow_task(run.queue)
-    assert len(second.messages) == IN_FLIGHT_LIMIT - 1
-
-    error = await error_of(update(server, run, "one too many", deadline_s=5))
+def assert_too_many_in_flight(error: grpc.aio.AioRpcError) -> None:
     assert Refusal.of(error) == Refusal(
         grpc.StatusCode.RESOURCE_EXHAUSTED,
         "limit on number of concurrent in-flight updates has been reached (10)",
@@ -140,12 +128,36 @@ async def test_b16_the_eleventh_update_in_flight_is_refused(server: Server) -> N
     assert detail.cause == ResourceExhaustedCause.RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT
     assert detail.scope == ResourceExhaustedScope.RESOURCE_EXHAUSTED_SCOPE_NAMESPACE
 
+
+async def test_b16_of_eleven_admitted_updates_one_is_refused_at_once(server: Server) -> None:
+    run = await idle_run(server)
+    calls = [asyncio.create_task(update(server, run, f"u{n}")) for n in range(IN_FLIGHT_LIMIT + 1)]
+    done, _ = await asyncio.wait(calls, timeout=5, return_when=asyncio.FIRST_COMPLETED)
+    assert_too_many_in_flight(await error_of(done.pop()))
+    await server.terminate(run)
+    await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def test_b16_with_ten_accepted_updates_another_is_refused_and_a_repeated_one_joins(server: Server) -> None:
+    run = await idle_run(server)
+    calls = [asyncio.create_task(update(server, run, f"u{n}", stage=ACCEPTED)) for n in range(IN_FLIGHT_LIMIT)]
+    asked = []
+    while len(asked) < IN_FLIGHT_LIMIT:
+        task = await server.workflow_task(run.queue)
+        answers = Answers()
+        for message in task.messages:
+            answers.accept(message)
+        await answer(server, task, answers)
+        asked += task.messages
+    await asyncio.gather(*calls)
+
+    assert_too_many_in_flight(await error_of(update(server, run, "one too many", deadline_s=5)))
     joining = asyncio.create_task(update(server, run, "u1"))
-    late = outcomes(second)
-    late.complete(task.messages[0], "u0")
-    await answer(server, second, late)
-    for n, call in enumerate(calls):
-        assert await result(server, await call) == [f"u{n}"]
+    await server.signal(run)
+    late = Answers()
+    for message in asked:
+        late.complete(message, message.protocol_instance_id)
+    await answer(server, await server.workflow_task(run.queue), late)
     assert await result(server, await joining) == ["u1"]
     assert await updated(server, run, "now there is room") == ["now there is room"]
 
