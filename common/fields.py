@@ -18,7 +18,7 @@ class KeyField(AnyTextField):
     database's locale, a prefix is a range of an index, and comparing is cheaper."""
 
     def db_parameters(self, connection: Any) -> dict[str, Any]:
-        parameters: dict[str, Any] = super().db_parameters(connection)  # type: ignore[assignment]
+        parameters: dict[str, Any] = super().db_parameters(connection)
         if connection.vendor == "postgresql":
             parameters["collation"] = "C"
         return parameters
@@ -27,5 +27,5 @@ class KeyField(AnyTextField):
 class DataField(models.JSONField):
     """A record's JSON: `jsonb` on PostgreSQL, text on SQLite without the check that would parse each value again."""
 
-    def db_check(self, connection: Any) -> None:
+    def db_check(self, connection: Any) -> None:  # noqa: ARG002  Django's signature
         return None

@@ -63,7 +63,8 @@ class RowsQuery:
         self.types: tuple[ColumnType, ...] = tuple(columns.values())
         self.sqlite = sql
         arrays = ", ".join(f"${i}::{ARRAY_TYPES[t]}" for i, t in enumerate(self.types, 1))
-        plain = (postgresql or sql).replace("{rows}", f"SELECT * FROM unnest({arrays}) AS r({', '.join(self.columns)})")
+        table = f"SELECT * FROM unnest({arrays}) AS r({', '.join(self.columns)})"  # noqa: S608  names of the stores
+        plain = (postgresql or sql).replace("{rows}", table)
         self.postgresql = plain.encode()
         self.postgresql_checked = _checked(plain, parameter=len(self.types) + 1).encode()
 
@@ -134,7 +135,7 @@ class Database(ABC):
 def insert(name: str, table: str, columns: dict[str, ColumnType], *, key: Sequence[str] = ()) -> RowsQuery:
     """Insert rows; a row that exists already is an error. With `key`, such a row gets the new values instead."""
     names = ", ".join(columns)
-    sql = f"INSERT INTO {table} ({names}) {{rows}}"  # noqa: S608  names come from the stores, never from a request
+    sql = f"INSERT INTO {table} ({names}) {{rows}}"
     if key:
         changed = ", ".join(f"{c} = excluded.{c}" for c in columns if c not in key)
         sql += f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"

@@ -12,7 +12,9 @@ from common.database.sqlite import SqliteDatabase
 
 _MEMORY_SIGNS = (":memory:", "mode=memory", "vfs=memdb")
 # Options that Django itself consumes or that psycopg's connect() takes beside libpq's keywords.
-_DJANGO_OPTIONS = frozenset({"pool", "isolation_level", "server_side_binding", "assume_role", "cursor_factory", "service"})
+_DJANGO_OPTIONS = frozenset(
+    {"pool", "isolation_level", "server_side_binding", "assume_role", "cursor_factory", "service"}
+)
 
 
 def open_database(alias: str = "default") -> Database:

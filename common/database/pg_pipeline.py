@@ -27,9 +27,7 @@ class Command:
 
     __slots__ = ("formats", "name", "params", "sql", "title")
 
-    def __init__(
-        self, *, title: str, name: bytes, sql: bytes, params: list[bytes | None], formats: list[int]
-    ) -> None:
+    def __init__(self, *, title: str, name: bytes, sql: bytes, params: list[bytes | None], formats: list[int]) -> None:
         self.title = title
         self.name = name
         self.sql = sql

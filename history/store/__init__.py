@@ -13,7 +13,7 @@ from history.store.namespace_store import SqlNamespaceStore
 def open_execution_store(databases: Mapping[int, Database] | Database, config: HistoryConfig) -> SqlExecutionStore:
     """A store over databases that their owner starts and stops: one for all shards, or one for each shard."""
     if isinstance(databases, Database):
-        return SqlExecutionStore(databases={shard: databases for shard in range(1, config.shards + 1)})
+        return SqlExecutionStore(databases=dict.fromkeys(range(1, config.shards + 1), databases))
     return SqlExecutionStore(databases=databases)
 
 

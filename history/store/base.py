@@ -91,7 +91,9 @@ class ExecutionStore(Protocol):
         """The run with all its pending items. Raises PersistenceError when a row is malformed."""
         ...
 
-    async def load_events(self, *, shard_id: int, run_id: str, first: int, last: int, reverse: bool = False) -> list[HistoryEvent]:
+    async def load_events(
+        self, *, shard_id: int, run_id: str, first: int, last: int, reverse: bool = False
+    ) -> list[HistoryEvent]:
         """Events first ≤ id < last, in order (or in reverse order)."""
         ...
 
@@ -99,13 +101,17 @@ class ExecutionStore(Protocol):
         """In order of task id, above `after`."""
         ...
 
-    async def load_timer_tasks(self, *, shard_id: int, until: datetime, after: tuple[datetime, int] | None, limit: int) -> list[TimerTask]:
+    async def load_timer_tasks(
+        self, *, shard_id: int, until: datetime, after: tuple[datetime, int] | None, limit: int
+    ) -> list[TimerTask]:
         """In order of (due_at, task_id), due at or before `until`, above `after`."""
         ...
 
     async def load_visibility_tasks(self, *, shard_id: int, after: int, limit: int) -> list[VisibilityIntent]: ...
 
-    async def load_deadlines(self, *, shard_id: int, until: datetime, after: tuple[datetime, str] | None, limit: int) -> list[Deadline]:
+    async def load_deadlines(
+        self, *, shard_id: int, until: datetime, after: tuple[datetime, str] | None, limit: int
+    ) -> list[Deadline]:
         """In order of (deadline_at, run_id)."""
         ...
 

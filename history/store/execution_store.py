@@ -126,9 +126,7 @@ class SqlExecutionStore:
         self, *, shard_id: int, until: datetime, after: tuple[datetime, str] | None, limit: int
     ) -> list[Deadline]:
         deadline_at, run_id = after or (EPOCH, "")
-        rows = await self.database_of(shard_id).fetch(
-            sql.LOAD_DEADLINES, (shard_id, until, deadline_at, run_id, limit)
-        )
+        rows = await self.database_of(shard_id).fetch(sql.LOAD_DEADLINES, (shard_id, until, deadline_at, run_id, limit))
         return [Deadline(namespace=n, workflow_id=w, run_id=r, deadline_at=at) for n, w, r, at in rows]
 
     async def list_runs(self, *, shard_id: int, after: str, limit: int) -> list[str]:

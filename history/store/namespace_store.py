@@ -35,9 +35,7 @@ class SqlNamespaceStore:
         return await self._get(sql.GET_NAMESPACE_BY_ID, namespace_id)
 
     async def update(self, record: NamespaceRecord, *, expected_version: int) -> None:
-        await self._database.transact(
-            [Statement(sql.UPDATE_NAMESPACE, [(*_row(record), expected_version)], expect=1)]
-        )
+        await self._database.transact([Statement(sql.UPDATE_NAMESPACE, [(*_row(record), expected_version)], expect=1)])
 
     async def delete(self, name: str) -> None:
         await self._database.transact([Statement(sql.DELETE_NAMESPACE, [(name,)])])

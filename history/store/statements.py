@@ -114,7 +114,9 @@ LOAD_CURRENT = Query(
 )
 LOAD_EXECUTION = Query("load_execution", "SELECT data FROM executions WHERE shard_id = ? AND run_id = ?")
 LOAD_ITEMS = Query("load_items", "SELECT kind, key, data FROM pending_items WHERE shard_id = ? AND run_id = ?")
-_EVENTS = "SELECT event_id, data FROM history_events WHERE shard_id = ? AND run_id = ? AND event_id >= ? AND event_id < ?"
+_EVENTS = (
+    "SELECT event_id, data FROM history_events WHERE shard_id = ? AND run_id = ? AND event_id >= ? AND event_id < ?"
+)
 LOAD_EVENTS = Query("load_events", f"{_EVENTS} ORDER BY event_id")
 LOAD_EVENTS_REVERSE = Query("load_events_reverse", f"{_EVENTS} ORDER BY event_id DESC")
 LOAD_TRANSFER = Query(
@@ -146,7 +148,9 @@ NEXT_DEADLINE = Query(
     "SELECT deadline_at FROM executions WHERE shard_id = ? AND deadline_at > ? ORDER BY deadline_at LIMIT 1",
     times=(0,),
 )
-LIST_RUNS = Query("list_runs", "SELECT run_id FROM executions WHERE shard_id = ? AND run_id > ? ORDER BY run_id LIMIT ?")
+LIST_RUNS = Query(
+    "list_runs", "SELECT run_id FROM executions WHERE shard_id = ? AND run_id > ? ORDER BY run_id LIMIT ?"
+)
 
 # --- Namespaces -----------------------------------------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from temporalio.api.enums.v1 import EventType, WorkflowExecutionStatus
@@ -19,13 +19,13 @@ from history.store import statements as sql
 from history.store.base import RunWrite, ShardWrite
 
 
-@lru_cache(maxsize=None)
+@cache
 def status_name(status: WorkflowExecutionStatus.ValueType) -> str:
     """As the `status` columns and the filter language have it: Running, TimedOut, …"""
     return _camel(WorkflowExecutionStatus.Name(status).removeprefix("WORKFLOW_EXECUTION_STATUS_"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def event_type_name(event_type: EventType.ValueType) -> str:
     """As the `event_type` column has it: WorkflowExecutionStarted, …"""
     return _camel(EventType.Name(event_type).removeprefix("EVENT_TYPE_"))

@@ -1,0 +1,77 @@
+"""Matching's tables. Queue managers write them through `matching.store`; Django makes them and shows them.
+
+Every key begins with the physical queue, so that a queue's transaction stays on one node. There is an index for each
+query that is made and no other.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from common.fields import DataField, KeyField
+
+
+class TaskQueue(models.Model):
+    """A physical queue: `range_id` fences its owner's writes, the other numbers are its progress."""
+
+    physical_queue = KeyField(primary_key=True)
+    namespace = models.TextField()
+    task_queue = models.TextField()
+    kind = models.TextField()
+    partition = models.IntegerField()
+    version = models.TextField()
+    range_id = models.BigIntegerField()
+    ack_level = models.BigIntegerField()
+    last_task_id = models.BigIntegerField()
+    updated_at = models.DateTimeField()
+    data = DataField()
+
+    class Meta:
+        db_table = "task_queues"
+
+    def __str__(self) -> str:
+        return self.physical_queue
+
+
+class TaskColumns(models.Model):
+    """A spooled delivery."""
+
+    physical_queue = KeyField()
+    task_id = models.BigIntegerField()
+    priority = models.IntegerField()
+    fairness_pass = models.BigIntegerField(db_column="pass")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    data = DataField()
+
+    class Meta:
+        abstract = True
+
+
+class Task(TaskColumns):
+    pk = models.CompositePrimaryKey("physical_queue", "task_id")
+
+    class Meta:
+        db_table = "tasks"
+        indexes = [
+            models.Index(fields=["physical_queue", "priority", "fairness_pass", "task_id"], name="tasks_in_order"),
+        ]
+
+
+class TaskQueueUserDataColumns(models.Model):
+    """A queue family's configuration, shared by its partitions and kinds; its own version guards it."""
+
+    namespace = KeyField()
+    task_queue = KeyField()
+    version = models.BigIntegerField()
+    data = DataField()
+
+    class Meta:
+        abstract = True
+
+
+class TaskQueueUserData(TaskQueueUserDataColumns):
+    pk = models.CompositePrimaryKey("namespace", "task_queue")
+
+    class Meta:
+        db_table = "task_queue_user_data"
