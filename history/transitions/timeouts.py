@@ -24,6 +24,7 @@ from history.transitions.deadlines import (
     recompute_deadline,
     workflow_task_deadline,
 )
+from history.transitions.run_timeout import time_out_run
 from history.transitions.workflow_tasks import schedule_workflow_task, timeout_workflow_task
 from history.workspace import Workspace
 
@@ -54,9 +55,7 @@ def _time_out_run(draft: Draft) -> bool:
     ends = [end for end in (info.run_expires_at, info.execution_expires_at) if end is not None]
     if not ends or min(ends) > now:
         return False
-    from history.transitions.close import timeout_run
-
-    timeout_run(draft)
+    time_out_run(draft)
     return True
 
 
