@@ -65,10 +65,10 @@ _PREFIX: dict[str, ColumnType] = {"physical_queue": "text", "priority": "int", "
 _IN_PREFIX = (
     "t.physical_queue = k.physical_queue AND t.priority = k.priority AND (t.pass, t.task_id) <= (k.pass, k.task_id)"
 )
+_FOUND = f"SELECT t.rowid FROM k CROSS JOIN tasks t WHERE {_IN_PREFIX}"  # noqa: S608  no request's text
 DELETE_PREFIXES = RowsQuery(
     "delete_task_prefixes",
-    f"WITH k({', '.join(_PREFIX)}) AS ({{rows}}) "
-    f"DELETE FROM tasks WHERE rowid IN (SELECT t.rowid FROM k CROSS JOIN tasks t WHERE {_IN_PREFIX})",  # noqa: S608
+    f"WITH k({', '.join(_PREFIX)}) AS ({{rows}}) DELETE FROM tasks WHERE rowid IN ({_FOUND})",
     postgresql=f"DELETE FROM tasks t USING ({{rows}}) k WHERE {_IN_PREFIX}",  # noqa: S608  no request's text
     columns=_PREFIX,
 )
@@ -86,10 +86,6 @@ LOAD_TASKS = Query(
     times=(3, 4),
 )
 LIST_TASKS = Query("list_tasks", f"{_TASK} AND task_id > ? ORDER BY task_id LIMIT ?", times=(3, 4))
-MAX_PASS = Query(
-    "max_pass",
-    "SELECT pass FROM tasks WHERE physical_queue = ? AND priority = ? ORDER BY pass DESC LIMIT 1",
-)
 
 # --- User data ------------------------------------------------------------------------------------------------------
 

@@ -84,10 +84,6 @@ class SqlTaskStore:
         name = key.physical_queue
         return [_read_task(name, row) for row in await self._database.fetch(query, (name, *params))]
 
-    async def max_pass(self, *, key: QueueKey, priority: int) -> int:
-        rows = await self._database.fetch(sql.MAX_PASS, (key.physical_queue, priority))
-        return int(rows[0][0]) if rows else 0
-
 
 def _statements(writes: list[tuple[str, QueueWrite]]) -> list[Statement]:
     queues: list[Row] = []
