@@ -25,7 +25,7 @@ from history.engine.batch import Committed, CurrentMissing, Operation
 from history.engine.cache import EVENTS_KEPT, CachedRun, RunCache
 from history.engine.committer import Committer, Missing
 from history.engine.registry import RunRegistry
-from history.engine.shard import Shard
+from history.engine.shard import Key, Shard
 from history.engine.timers import TimerProcessor
 from history.engine.transfer import TransferProcessor
 from history.engine.visibility import VisibilityProcessor
@@ -236,14 +236,19 @@ class Engine(Service):
 
     async def _current(self, shard: Shard, namespace: str, workflow_id: str) -> CurrentRun | None:
         key = (namespace, workflow_id)
-        if key in shard.currents:
-            return shard.currents[key]
-        current = await self.store.load_current_run(
-            shard_id=shard.shard_id, namespace=namespace, workflow_id=workflow_id
-        )
+        if key not in shard.currents:
+            reading = shard.reading_currents.get(key)
+            if reading is None:
+                reading = self.spawn(self._read_current(shard, key), name=f"load current run of {workflow_id}")
+                shard.reading_currents[key] = reading
+                reading.add_done_callback(lambda _: shard.reading_currents.pop(key, None))
+            await asyncio.shield(reading)
+        return shard.currents.get(key)
+
+    async def _read_current(self, shard: Shard, key: Key) -> None:
+        current = await self.store.load_current_run(shard_id=shard.shard_id, namespace=key[0], workflow_id=key[1])
         if key not in shard.currents:  # else a commit was adopted while we read
             shard.remember_current(key, current)
-        return shard.currents[key]
 
     async def _cached(self, shard: Shard, run_id: str) -> CachedRun | None:
         run = self.cache.get(run_id)

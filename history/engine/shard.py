@@ -6,6 +6,7 @@ of a later owner are always greater, and ids grow in the order of commits.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ class Shard:
         self.renew(range_id)
         self.currents: OrderedDict[Key, CurrentRun | None] = OrderedDict()
         """Committed current runs; None: known to have none."""
+        self.reading_currents: dict[Key, asyncio.Task[None]] = {}
         self.acked_transfer: list[int] = []
         self.acked_timers: list[int] = []
         self.acked_visibility: list[int] = []
