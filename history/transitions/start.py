@@ -86,8 +86,11 @@ def resolve_start(work: Workspace, start: StartWorkflow, *, run_id: str) -> Star
     if current is None:
         return None
     repeated = repeated_start(work, current, request_id=start.request.request_id)
-    if repeated is not None:
-        return repeated
+    return repeated or resolve_conflict(work, current, start, run_id=run_id)
+
+
+def resolve_conflict(work: Workspace, current: CurrentRun, start: StartWorkflow, *, run_id: str) -> StartOutcome | None:
+    """As `resolve_start`, for a request that is not a repetition."""
     reuse, conflict = effective_policies(start.request)
     if not is_open(current.status):
         check_reuse(current, reuse)
@@ -126,6 +129,8 @@ def repeated_start(work: Workspace, current: CurrentRun, *, request_id: str) -> 
 
 def effective_policies(
     request: StartWorkflowExecutionRequest,
+    *,
+    default: Conflict.ValueType = Conflict.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 ) -> tuple[Reuse.ValueType, Conflict.ValueType]:
     """The two id policies, the legacy terminate-if-running spelled as what replaced it."""
     reuse, conflict = request.workflow_id_reuse_policy, request.workflow_id_conflict_policy
@@ -136,7 +141,7 @@ def effective_policies(
         )
     return (
         reuse or Reuse.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-        conflict or Conflict.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+        conflict or default,
     )
 
 

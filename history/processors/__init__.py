@@ -1,0 +1,9 @@
+"""Handlers of transfer tasks that act on other executions; each module registers its own (`handles_transfer`)."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
