@@ -1,0 +1,49 @@
+"""OperatorService.AddSearchAttributes: custom search attributes belong to one namespace."""
+
+from __future__ import annotations
+
+import msgspec
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, AddSearchAttributesResponse
+
+from common.errors import InvalidArgument
+from frontend.namespace_checks import require_namespace
+from frontend.search_attributes import TYPE_NAMES, is_reserved
+from frontend.services import Frontend
+from history.records import NamespaceRecord
+
+TYPE_LIMIT = 100
+"""Custom attributes of one type in a namespace. Upstream on SQL has 3, and 10 keywords; nothing here asks for so few."""
+
+
+async def add_search_attributes(frontend: Frontend, request: AddSearchAttributesRequest) -> AddSearchAttributesResponse:
+    """One that exists is left as it is."""
+    if request.namespace:
+        await require_namespace(frontend, request.namespace)
+    if not request.search_attributes:
+        raise InvalidArgument("SearchAttributes are not set on request.")
+    for name, value in request.search_attributes.items():
+        if is_reserved(name):
+            raise InvalidArgument(f"Search attribute {name} is reserved by system.")
+        if value and value not in TYPE_NAMES:
+            raise InvalidArgument(f"Unknown search attribute type: {value}.")
+    if not request.namespace:
+        raise InvalidArgument("Namespace is not set on request.")
+    wanted = dict(request.search_attributes)
+    await frontend.namespaces.update(request.namespace, lambda record: _with(record, wanted))
+    return AddSearchAttributesResponse()
+
+
+def _with(record: NamespaceRecord, wanted: dict[str, int]) -> NamespaceRecord:
+    attributes = dict(record.search_attributes)
+    for name, value in wanted.items():
+        if name in attributes:
+            continue
+        type_name = TYPE_NAMES.get(value, "")
+        used = sum(1 for kind in attributes.values() if kind == type_name)
+        if not type_name or used >= TYPE_LIMIT:
+            raise InvalidArgument(
+                f"Unable to create search attributes: cannot have more than {used} search attribute of type "
+                f"{type_name or 'Unspecified'}."
+            )
+        attributes[name] = type_name
+    return msgspec.structs.replace(record, search_attributes=attributes)

@@ -1,0 +1,34 @@
+"""RespondActivityTaskCanceledById: details that are too large fail the activity instead."""
+
+from __future__ import annotations
+
+from temporalio.api.workflowservice.v1 import (
+    RespondActivityTaskCanceledByIdRequest,
+    RespondActivityTaskCanceledByIdResponse,
+    RespondActivityTaskFailedByIdRequest,
+)
+
+from frontend.checks.blobs import CANCEL_DETAILS_TOO_LARGE, server_failure
+from frontend.checks.ids import check_activity_id, check_identity, check_workflow_id
+from frontend.services import Frontend
+
+
+async def respond_activity_task_canceled_by_id(
+    frontend: Frontend, request: RespondActivityTaskCanceledByIdRequest
+) -> RespondActivityTaskCanceledByIdResponse:
+    check_activity_id(request.activity_id)
+    check_identity(request.identity, limit=frontend.config.id_limit)
+    check_workflow_id(request.workflow_id, limit=frontend.config.id_limit)
+    if request.details.ByteSize() <= frontend.config.blob_limit:
+        return await frontend.history.respond_activity_task_canceled_by_id(request)
+    await frontend.history.respond_activity_task_failed_by_id(
+        RespondActivityTaskFailedByIdRequest(
+            namespace=request.namespace,
+            workflow_id=request.workflow_id,
+            run_id=request.run_id,
+            activity_id=request.activity_id,
+            failure=server_failure(CANCEL_DETAILS_TOO_LARGE),
+            identity=request.identity,
+        )
+    )
+    return RespondActivityTaskCanceledByIdResponse()

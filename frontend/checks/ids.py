@@ -1,0 +1,65 @@
+"""Identifiers: required or not, at most so many bytes of UTF-8.
+
+Source: upstream's service/frontend/validators.go, workflow_handler.go and chasm/lib/workflow/validator.go.
+"""
+
+from __future__ import annotations
+
+import re
+from uuid import uuid4
+
+from temporalio.api.common.v1 import WorkflowExecution
+
+from common.errors import InvalidArgument
+
+_HEX = "[0-9a-fA-F]"
+_UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+# The four spellings that Go's uuid.Validate takes.
+_RUN_ID = re.compile(rf"(?:{_UUID}|urn:uuid:{_UUID}|\{{{_UUID}\}}|{_HEX}{{32}})\Z")
+
+
+def too_long(value: str, limit: int) -> bool:
+    """Whether `value` has more than `limit` bytes in UTF-8."""
+    length = len(value)
+    return length > limit or (length * 4 > limit and len(value.encode()) > limit)
+
+
+def size(value: str) -> int:
+    return len(value.encode())
+
+
+def check_workflow_id(workflow_id: str, *, limit: int) -> None:
+    if not workflow_id:
+        raise InvalidArgument("WorkflowId is not set on request.")
+    if too_long(workflow_id, limit):
+        raise InvalidArgument(f"WorkflowId exceeds maximum allowed length ({size(workflow_id)}/{limit})")
+
+
+def check_execution(execution: WorkflowExecution, *, is_set: bool) -> None:
+    """A workflow id and perhaps a run id; `is_set` is whether the message was there at all."""
+    if not is_set:
+        raise InvalidArgument("Execution is not set on request.")
+    if not execution.workflow_id:
+        raise InvalidArgument("WorkflowId is not set on request.")
+    if execution.run_id and not _RUN_ID.match(execution.run_id):
+        raise InvalidArgument("Invalid RunId.")
+
+
+def check_identity(identity: str, *, limit: int) -> None:
+    if too_long(identity, limit):
+        raise InvalidArgument("Identity length exceeds limit.")
+
+
+def check_activity_id(activity_id: str) -> None:
+    if not activity_id:
+        raise InvalidArgument("ActivityId is not set on request.")
+
+
+def check_request_id(request_id: str, *, limit: int) -> None:
+    if too_long(request_id, limit):
+        raise InvalidArgument("RequestId length exceeds limit.")
+
+
+def new_request_id() -> str:
+    """For requests of clients that gave none; SDKs always do."""
+    return str(uuid4())

@@ -1,0 +1,81 @@
+"""Links and completion callbacks attached to requests.
+
+Source: upstream's common/links/links.go and chasm/lib/callback/validator.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from temporalio.api.common.v1 import Callback, Link
+
+from common.errors import InvalidArgument, Unimplemented
+from frontend.checks.ids import too_long
+from frontend.config import FrontendConfig
+
+# variant → its required fields and what upstream calls them
+_REQUIRED: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
+    "workflow_event": (
+        "workflow event",
+        (("namespace", "namespace field"), ("workflow_id", "workflow ID field"), ("run_id", "run ID field")),
+    ),
+    "batch_job": ("batch job", (("job_id", "job ID"),)),
+    "nexus_operation": (
+        "nexus operation",
+        (("namespace", "namespace field"), ("operation_id", "operation ID field"), ("run_id", "run ID field")),
+    ),
+    "activity": (
+        "activity",
+        (("namespace", "namespace field"), ("activity_id", "activity ID field"), ("run_id", "run ID field")),
+    ),
+    "workflow": (
+        "workflow",
+        (("namespace", "namespace field"), ("workflow_id", "workflow ID field"), ("run_id", "run ID field")),
+    ),
+}
+
+
+def check_links(links: Sequence[Link], *, config: FrontendConfig) -> None:
+    if len(links) > config.links_per_request:
+        raise InvalidArgument(f"cannot attach more than {config.links_per_request} links per request, got {len(links)}")
+    for link in links:
+        size = link.ByteSize()
+        if size > config.link_limit:
+            raise InvalidArgument(f"link exceeds allowed size of {config.link_limit}, got {size}")
+        _check_variant(link)
+
+
+def check_callbacks(callbacks: Sequence[Callback], *, config: FrontendConfig) -> None:
+    """No address is allowed for callbacks: as upstream without a configured list."""
+    if len(callbacks) > config.callbacks_per_execution:
+        raise InvalidArgument(f"cannot attach more than {config.callbacks_per_execution} callbacks to an execution")
+    for callback in callbacks:
+        variant = callback.WhichOneof("variant")
+        if variant is None:
+            raise Unimplemented("unknown callback variant: <nil>")
+        if variant != "nexus":
+            continue
+        url = callback.nexus.url
+        if too_long(url, config.callback_url_limit):
+            raise InvalidArgument(
+                f"invalid url: url length longer than max length allowed of {config.callback_url_limit}"
+            )
+        raise InvalidArgument(f"invalid url: url does not match any configured callback address: {url}")
+
+
+def with_callback_links(links: Iterable[Link], callbacks: Iterable[Callback]) -> list[Link]:
+    """All links of a request, for `check_links`."""
+    return [*links, *(link for callback in callbacks for link in callback.links)]
+
+
+def _check_variant(link: Link) -> None:
+    variant = link.WhichOneof("variant")
+    if variant not in _REQUIRED:
+        raise InvalidArgument("unsupported link variant")
+    noun, fields = _REQUIRED[variant]
+    value = getattr(link, variant)
+    for field, words in fields:
+        if not getattr(value, field):
+            raise InvalidArgument(f"{noun} link must not have an empty {words}")
+    if variant == "workflow_event" and value.event_ref.event_id and not value.event_ref.event_type:
+        raise InvalidArgument("workflow event link ref cannot have an unspecified event type and a non-zero event ID")

@@ -1,0 +1,79 @@
+"""The frontend's limits and what it says about itself, upstream's defaults unless said otherwise. Built from settings
+by the composition root."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec import Struct
+
+SERVER_VERSION = "1.32.0"
+"""The upstream version whose API this is: SDKs and the UI compare it as a semantic version."""
+
+
+class FrontendConfig(Struct, kw_only=True, frozen=True):
+    # what it says about itself
+    server_version: str = SERVER_VERSION
+    cluster_name: str = "active"
+    cluster_id: str = ""
+    """Empty: derived from the id of the `default` namespace, so the same for every process of the cluster."""
+    history_shards: int = 4
+    persistence_store: str = ""
+    """The database in use, such as "sqlite" or "postgresql"."""
+    public_address: str = ""
+    """Where other hosts reach this frontend, for ListClusters; empty: the address it listens on."""
+    capabilities: tuple[str, ...] = (
+        "eager_workflow_start",
+        "sync_update",
+        "async_update",
+        "worker_poll_complete_on_shutdown",
+        "workflow_pause",
+    )
+    """Names of the fields of NamespaceInfo.Capabilities that are true."""
+    workflow_pause: bool = True
+    worker_versioning_rules: bool = False
+    """Upstream's `frontend.workerVersioningWorkflowAPIs`: workers with the deprecated build-id versioning."""
+
+    # limits; sizes are bytes
+    id_limit: int = 1_000
+    build_id_limit: int = 255
+    blob_limit: int = 2 * 1024 * 1024
+    memo_limit: int = 2 * 1024 * 1024
+    truncated_failure: int = 512 * 1024
+    """To what a failure over `blob_limit` is cut as the cause of the one that takes its place."""
+    task_completion_limit: int = 40 * 1024 * 1024
+    """Only told to clients (NamespaceInfo.Limits)."""
+    request_limit: int = 4 * 1024 * 1024
+    """A larger message is refused with the text by which SDKs know that it was too large."""
+    hard_request_limit: int = 64 * 1024 * 1024
+    """Beyond this the transport itself refuses."""
+    error_message_limit: int = 4_000
+    search_attribute_keys: int = 100
+    search_attribute_value: int = 2 * 1024
+    search_attributes_total: int = 40 * 1024
+    links_per_request: int = 10
+    link_limit: int = 4_000
+    callbacks_per_execution: int = 2_000
+    callback_url_limit: int = 1_000
+    fairness_key_limit: int = 64
+    history_page: int = 256
+    visibility_page: int = 1_000
+    min_retention: timedelta = timedelta(hours=1)
+
+    # time
+    default_task_timeout: timedelta = timedelta(seconds=10)
+    max_task_timeout: timedelta = timedelta(seconds=120)
+    min_long_poll: timedelta = timedelta(seconds=2)
+    """A poll whose caller waits less is refused."""
+    poll_margin: timedelta = timedelta(seconds=1)
+    """A poll is answered this long before its caller stops waiting."""
+    ownership_retries: int = 6
+    ownership_backoff: timedelta = timedelta(milliseconds=50)
+    """First wait when a shard or a queue has changed its owner; doubles."""
+    unavailable_retries: int = 1
+    unavailable_backoff: timedelta = timedelta(milliseconds=200)
+    stop_grace: timedelta = timedelta(seconds=5)
+    """How long calls in flight may take once the server stops; polls end at once."""
+    keepalive_time: timedelta = timedelta(minutes=1)
+    keepalive_timeout: timedelta = timedelta(seconds=10)
+    keepalive_min_interval: timedelta = timedelta(seconds=10)

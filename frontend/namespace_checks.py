@@ -1,0 +1,87 @@
+"""The check of a request's namespace that comes before everything else.
+
+Source: upstream's common/rpc/interceptor/namespace_validator.go, and the order that the official server shows: a
+namespace or a token must be set, the name not too long, the namespace known, the token readable and of the same
+namespace, the namespace in a state that allows the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from common.contracts.tokens import QueryToken, TaskToken, decode_token
+from common.errors import InvalidArgument, NamespaceInvalidState
+from frontend.checks.ids import too_long
+from frontend.methods import Method, NamespaceRule
+from frontend.services import Frontend
+from history.records import NamespaceRecord
+
+Check = Callable[[Any], Awaitable[None]]
+"""Of one method: takes its request, raises, and sets the namespace when only the token tells it."""
+
+
+def namespace_check(frontend: Frontend, method: Method) -> Check | None:
+    """None for a method that needs no check here."""
+    match method.rule:
+        case NamespaceRule.NAMED:
+            return _named(frontend, method)
+        case NamespaceRule.OF_TASK:
+            return _by_token(frontend, method, TaskToken)
+        case NamespaceRule.OF_QUERY:
+            return _by_token(frontend, method, QueryToken)
+        case _:
+            return None
+
+
+async def require_namespace(frontend: Frontend, name: str) -> NamespaceRecord:
+    """For methods with a rule of their own: the namespace of that name in any state but deleted."""
+    check_name(name, limit=frontend.config.id_limit)
+    return await frontend.namespaces.get(name)
+
+
+def check_name(name: str, *, limit: int) -> None:
+    if too_long(name, limit):
+        raise InvalidArgument("Namespace length exceeds limit.")
+
+
+def _named(frontend: Frontend, method: Method) -> Check:
+    namespaces, limit, states = frontend.namespaces, frontend.config.id_limit, method.states
+
+    async def check(request: Any) -> None:
+        name = request.namespace
+        record = namespaces.peek(name)
+        if record is None:
+            if not name:
+                raise InvalidArgument("Namespace is empty.")
+            check_name(name, limit=limit)
+            record = await namespaces.get(name)
+        if record.state not in states:
+            raise _invalid_state(record, states)
+
+    return check
+
+
+def _by_token(frontend: Frontend, method: Method, kind: type[TaskToken | QueryToken]) -> Check:
+    namespaces, limit, states = frontend.namespaces, frontend.config.id_limit, method.states
+
+    async def check(request: Any) -> None:
+        named = request.namespace
+        if named and namespaces.peek(named) is None:
+            check_name(named, limit=limit)
+            await namespaces.get(named)
+        token = decode_token(kind, request.task_token)
+        if not token.namespace:
+            raise InvalidArgument("Namespace not set on request.")
+        if named and token.namespace != named:
+            raise InvalidArgument("Operation requested with a token from a different namespace.")
+        request.namespace = token.namespace
+        record = namespaces.peek(token.namespace) or await namespaces.get(token.namespace)
+        if record.state not in states:
+            raise _invalid_state(record, states)
+
+    return check
+
+
+def _invalid_state(record: NamespaceRecord, states: tuple[int, ...]) -> NamespaceInvalidState:
+    return NamespaceInvalidState(namespace=record.name, state=record.state, allowed=list(states))  # type: ignore[arg-type]

@@ -1,0 +1,60 @@
+"""The end of a deleted namespace: its executions go first, then its name is free."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+
+from common.errors import NotFound
+from frontend.services import Frontend
+
+log = logging.getLogger(__name__)
+
+PAGE = 200
+AT_A_TIME = 20
+SETTLING = timedelta(milliseconds=100)
+"""How long to wait for deletions to show in the list before looking at it again."""
+
+
+async def finish_removal(frontend: Frontend, name: str) -> None:
+    """Deletes all executions of a namespace that was marked as deleted, then forgets it. Nothing when it was not.
+
+    Can be cancelled and called again at any time.
+    """
+    if not await frontend.namespaces.pending_removal(name):
+        return
+    deleted: set[str] = set()
+    while True:
+        page = await frontend.visibility.list_workflow_executions(
+            namespace=name, query="", page_size=PAGE, next_page_token=b""
+        )
+        if not page.executions:
+            break
+        left = [info for info in page.executions if info.execution.run_id not in deleted]
+        await _delete(frontend, name, left)
+        deleted.update(info.execution.run_id for info in left)
+        if len(left) < len(page.executions):
+            await frontend.clock.sleep(SETTLING)
+    await frontend.namespaces.remove(name)
+    log.info("namespace %s was removed with %s executions", name, len(deleted))
+
+
+async def _delete(frontend: Frontend, namespace: str, infos: list[WorkflowExecutionInfo]) -> None:
+    gate = asyncio.Semaphore(AT_A_TIME)
+
+    async def delete(info: WorkflowExecutionInfo) -> None:
+        async with gate:
+            try:
+                await frontend.history.delete_workflow_execution(
+                    DeleteWorkflowExecutionRequest(namespace=namespace, workflow_execution=info.execution)
+                )
+            except NotFound:
+                pass  # gone already, and the list has not heard of it
+
+    async with asyncio.TaskGroup() as group:
+        for info in infos:
+            group.create_task(delete(info))

@@ -1,0 +1,125 @@
+"""The frontend as a service: one gRPC server with the public services, health and reflection."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
+from grpc_reflection.v1alpha import reflection
+
+from common.clock import Clock
+from common.contracts.history import HistoryClient
+from common.contracts.matching import MatchingClient
+from common.contracts.visibility import VisibilityClient
+from common.service import Service
+from frontend.config import FrontendConfig
+from frontend.handlers import TemporalHandlers
+from frontend.methods import SERVICES
+from frontend.services import Frontend
+from history.namespaces import NamespaceRegistry
+
+log = logging.getLogger(__name__)
+
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+_HEALTH_NAMES = ("", *(service.full_name for service in SERVICES))
+
+
+class FrontendServer(Service):
+    """Listens on `address` (HOST:PORT; port 0 takes a free one) from `start` to `stop`.
+
+    `start` raises OSError when the address can't be listened on. `stop` ends long polls with empty answers, gives calls in
+    flight `config.stop_grace`, and cancels what is left.
+    """
+
+    def __init__(
+        self,
+        history: HistoryClient,
+        matching: MatchingClient,
+        visibility: VisibilityClient,
+        namespaces: NamespaceRegistry,
+        clock: Clock,
+        config: FrontendConfig,
+        address: str,
+    ) -> None:
+        super().__init__(name="frontend")
+        self._wanted_address = address
+        self._server: grpc.aio.Server | None = None
+        self._health = health_aio.HealthServicer()
+        self.frontend = Frontend(
+            history=history,
+            matching=matching,
+            visibility=visibility,
+            namespaces=namespaces,
+            clock=clock,
+            config=config,
+        )
+
+    async def start(self) -> None:
+        if self._server is not None:
+            return
+        await self.frontend.namespaces.start()
+        self.frontend.polls.begin()
+        server = grpc.aio.server(options=_options(self.frontend.config))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        names = [service.full_name for service in SERVICES]
+        reflection.enable_server_reflection([*names, *_infrastructure_services()], server)
+        server.add_generic_rpc_handlers((TemporalHandlers(self.frontend),))
+        self.frontend.address = _listen(server, self._wanted_address)
+        await server.start()
+        self._server = server
+        await self._set_health(_SERVING)
+
+    async def stop(self) -> None:
+        server, self._server = self._server, None
+        if server is None:
+            return
+        await self._set_health(_NOT_SERVING)
+        self.frontend.polls.end()
+        await server.stop(self.frontend.config.stop_grace.total_seconds())
+
+    def addresses(self) -> dict[str, str]:
+        return {"frontend": self.frontend.address} if self._server is not None else {}
+
+    async def _set_health(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+        for name in _HEALTH_NAMES:
+            await self._health.set(name, status)
+
+
+def _listen(server: grpc.aio.Server, address: str) -> str:
+    host, _, _ = address.rpartition(":")
+    try:
+        port = server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise OSError(f"cannot listen on {address}: {error}") from error
+    if not port:
+        raise OSError(f"cannot listen on {address}")
+    return f"{host}:{port}"
+
+
+def _infrastructure_services() -> tuple[str, ...]:
+    return (health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
+
+
+def _options(config: FrontendConfig) -> list[tuple[str, int]]:
+    """Keep-alive as upstream's frontend: clients may ping every 10 s, and the server pings a silent one each minute."""
+    return [
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", config.hard_request_limit),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_concurrent_streams", 100_000),
+        ("grpc.keepalive_time_ms", _milliseconds(config.keepalive_time)),
+        ("grpc.keepalive_timeout_ms", _milliseconds(config.keepalive_timeout)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.http2.min_ping_interval_without_data_ms", _milliseconds(config.keepalive_min_interval)),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", _milliseconds(config.keepalive_min_interval)),
+        ("grpc.max_metadata_size", 64 * 1024),
+    ]
+
+
+def _milliseconds(duration: timedelta) -> int:
+    return int(duration.total_seconds() * 1_000)

@@ -1,0 +1,38 @@
+"""What the API functions work with: the other roles' clients, the namespaces, time and limits."""
+
+from __future__ import annotations
+
+from common.clock import Clock
+from common.contracts.history import HistoryClient
+from common.contracts.matching import MatchingClient
+from common.contracts.visibility import VisibilityClient
+from frontend.config import FrontendConfig
+from frontend.waiting import OutstandingPolls
+from history.namespaces import NamespaceRegistry
+
+
+class Frontend:
+    """The first argument of every function in `frontend.api`; holds no state of any request."""
+
+    __slots__ = ("address", "clock", "config", "history", "matching", "namespaces", "polls", "visibility")
+
+    def __init__(
+        self,
+        *,
+        history: HistoryClient,
+        matching: MatchingClient,
+        visibility: VisibilityClient,
+        namespaces: NamespaceRegistry,
+        clock: Clock,
+        config: FrontendConfig,
+        address: str = "",
+    ) -> None:
+        self.history = history
+        self.matching = matching
+        self.visibility = visibility
+        self.namespaces = namespaces
+        self.clock = clock
+        self.config = config
+        self.address = address
+        """Where it listens, as HOST:PORT."""
+        self.polls = OutstandingPolls(clock=clock)
