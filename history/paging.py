@@ -1,12 +1,11 @@
-"""Pages of a history, and the tokens that say where the next one begins.
+"""Page tokens of a run's history: opaque to clients, readable JSON to us.
 
-A token names the run, so that a client which asked for the current run keeps to the one it got. It is opaque to clients and
-JSON to us.
+A poll answer with a long history carries one for the rest, which GetWorkflowExecutionHistory continues.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 
 import msgspec
 from temporalio.api.history.v1 import HistoryEvent
@@ -14,60 +13,53 @@ from temporalio.api.history.v1 import HistoryEvent
 from common.errors import InvalidArgument
 
 PAGE_EVENTS = 256
-"""Upstream's default and largest page."""
-PAGE_BYTES = 2 * 1024 * 1024
-"""A page ends with the event that reaches this, so that with one event more it still fits a gRPC message of 4 MiB."""
+"""Events of a page at most, and when the caller does not say."""
+PAGE_BYTES = 4 * 1024 * 1024 - 256 * 1024
+"""Bytes of a page's events at most (one larger event is a page of its own), so that the answer is under gRPC's limit."""
 
 
-class HistoryToken(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class HistoryToken(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """Where the next page begins: events first ≤ id < last of the run."""
+
     run_id: str
-    position: int
-    """The next event to send: the lowest not sent, or in reverse the highest not sent."""
+    first_event_id: int
+    """Read backwards: the page begins with this one and goes down."""
+    last_event_id: int = 0
+    """0: as far as the history goes by then."""
 
 
-def encode_page_token(token: HistoryToken) -> bytes:
+def encode_history_token(token: HistoryToken) -> bytes:
     return msgspec.json.encode(token)
 
 
-def decode_page_token(data: bytes, *, run_id: str) -> HistoryToken | None:
-    """None for an empty token. Raises INVALID_ARGUMENT for a foreign one, or one of another run than the request names."""
-    if not data:
-        return None
+def decode_history_token(data: bytes, *, run_id: str = "") -> HistoryToken:
+    """Raises INVALID_ARGUMENT for a foreign token, and for one of another run than `run_id` (if that is given)."""
     try:
         token = msgspec.json.decode(data, type=HistoryToken)
     except msgspec.MsgspecError as error:
         raise InvalidArgument("Invalid NextPageToken.") from error
-    if token.position < 0:
-        raise InvalidArgument("Invalid NextPageToken.")
-    if run_id and run_id != token.run_id:
+    if run_id and token.run_id != run_id:
         raise InvalidArgument("RunId in the request does not match the NextPageToken.")
     return token
 
 
+def token_of(data: bytes, *, run_id: str) -> HistoryToken | None:
+    """As `decode_history_token`; None for an empty token, which asks for the first page."""
+    return decode_history_token(data, run_id=run_id) if data else None
+
+
 def page_size(requested: int) -> int:
+    """How many events a page may have when the caller asks for so many (0: does not say)."""
     return min(requested, PAGE_EVENTS) if requested > 0 else PAGE_EVENTS
 
 
-def cut_by_bytes(events: list[HistoryEvent]) -> list[HistoryEvent]:
-    """As many of the first events as a page may have by size, at least one."""
-    size = 0
-    for count, event in enumerate(events, start=1):
-        size += event.ByteSize()
-        if size >= PAGE_BYTES:
-            return events[:count]
-    return events
-
-
-Read = Callable[[int, int], Awaitable[list[HistoryEvent]]]
-"""(first, last) → the events first ≤ id < last."""
-
-
-async def page_forward(read: Read, *, position: int, end: int, size: int) -> list[HistoryEvent]:
-    """The page that begins with event `position`; `end` is the run's next event id."""
-    return cut_by_bytes(await read(position, min(position + size, end)))
-
-
-async def page_backward(read: Read, *, position: int, size: int) -> list[HistoryEvent]:
-    """The page that begins with event `position` and goes down to event 1."""
-    events = await read(max(position - size + 1, 1), position + 1)
-    return cut_by_bytes(events[::-1])
+def page_length(events: Sequence[HistoryEvent], *, limit: int = PAGE_EVENTS, size: int = PAGE_BYTES) -> int:
+    """How many of the events make the first page: at least one, if there is one."""
+    count = 0
+    left = size
+    for event in events[:limit]:
+        left -= event.ByteSize()
+        if left < 0 and count:
+            break
+        count += 1
+    return count

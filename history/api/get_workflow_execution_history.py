@@ -15,7 +15,7 @@ from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
 from common import caller, deadline
 from history.api.unwritten_events import unwritten_task_events
 from history.engine.engine import Engine
-from history.paging import HistoryToken, decode_page_token, encode_page_token, page_forward, page_size
+from history.paging import HistoryToken, encode_history_token, page_length, page_size, token_of
 from history.state import ExecutionState
 from history.transitions.close import is_open
 
@@ -29,18 +29,18 @@ async def get_workflow_execution_history(
     engine: Engine, request: GetWorkflowExecutionHistoryRequest
 ) -> GetWorkflowExecutionHistoryResponse:
     """NOT_FOUND for an unknown run, INVALID_ARGUMENT for a token that is not ours or of another run."""
-    token = decode_page_token(request.next_page_token, run_id=request.execution.run_id)
+    token = token_of(request.next_page_token, run_id=request.execution.run_id)
     state = await engine.read(
         namespace=request.namespace,
         workflow_id=request.execution.workflow_id,
         run_id=token.run_id if token else request.execution.run_id,
     )
-    position = token.position if token else 1
+    position = token.first_event_id if token else 1
     if request.history_event_filter_type == CLOSE_EVENT:
         return await _close_event(engine, request, state, position)
     if request.wait_new_event and token is not None:
         state = await _wait(engine, request, state, seen=position)
-    return await _page(engine, request, state, position)
+    return await _page(engine, request, state, position, last=token.last_event_id if token else 0)
 
 
 async def _wait(
@@ -71,33 +71,37 @@ async def _close_event(
             namespace=info.namespace, workflow_id=info.workflow_id, run_id=info.run_id, first=last - 1, last=last
         )
         return _response(events)
-    return _response([], HistoryToken(run_id=info.run_id, position=position) if request.wait_new_event else None)
+    return _response([], HistoryToken(run_id=info.run_id, first_event_id=position) if request.wait_new_event else None)
 
 
 async def _page(
-    engine: Engine, request: GetWorkflowExecutionHistoryRequest, state: ExecutionState, position: int
+    engine: Engine, request: GetWorkflowExecutionHistoryRequest, state: ExecutionState, position: int, *, last: int
 ) -> GetWorkflowExecutionHistoryResponse:
+    """`last`: the first event that is not asked for; 0: to the end."""
     info = state.info
-    run_id, end, running = info.run_id, info.next_event_id, is_open(info.status)
-    unwritten = unwritten_task_events(state) if running and caller.knows_unwritten_events() else []
-
-    async def read(first: int, last: int) -> list[HistoryEvent]:
-        return await engine.events(
-            namespace=request.namespace, workflow_id=info.workflow_id, run_id=run_id, first=first, last=last
-        )
-
-    events = await page_forward(read, position=position, end=end, size=page_size(request.maximum_page_size))
+    run_id, running = info.run_id, is_open(info.status)
+    end = min(last, info.next_event_id) if last else info.next_event_id
+    at_the_end = unwritten_task_events(state) if running and caller.knows_unwritten_events() else []
+    events = await engine.events(
+        namespace=request.namespace,
+        workflow_id=info.workflow_id,
+        run_id=run_id,
+        first=position,
+        last=min(position + page_size(request.maximum_page_size), end),
+    )
+    events = events[: page_length(events)]
     following = events[-1].event_id + 1 if events else position
-    if following < end or (running and request.wait_new_event):
-        token = HistoryToken(run_id=run_id, position=following)
-    else:
-        token = None
-    if events and following == end:
-        events = [*events, *unwritten]
+    token = None
+    if following < end:
+        token = HistoryToken(run_id=run_id, first_event_id=following, last_event_id=last)
+    elif running and request.wait_new_event:
+        token = HistoryToken(run_id=run_id, first_event_id=following)
+    if events and at_the_end and following == at_the_end[0].event_id:
+        events = [*events, *at_the_end]
     return _response(events, token)
 
 
 def _response(events: list[HistoryEvent], token: HistoryToken | None = None) -> GetWorkflowExecutionHistoryResponse:
     return GetWorkflowExecutionHistoryResponse(
-        history=History(events=events), next_page_token=encode_page_token(token) if token else b""
+        history=History(events=events), next_page_token=encode_history_token(token) if token else b""
     )

@@ -5,6 +5,9 @@ Source: upstream's Apply…Event functions in service/history/workflow/mutable_s
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from google.protobuf.message import Message
 from temporalio.api.enums.v1 import EventType, ParentClosePolicy, WorkflowExecutionStatus
 from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
 
@@ -27,25 +30,36 @@ def apply_started(draft: Draft, event: HistoryEvent) -> None:
     info.status = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
     info.attempt = max(attributes.attempt, 1)
     info.cron_schedule = attributes.cron_schedule
-    info.memo = dict(attributes.memo.fields)
-    info.search_attributes = dict(attributes.search_attributes.indexed_fields)
-    info.completion_callbacks = list(attributes.completion_callbacks)
-    info.links = list(event.links)
-    info.reset_points = list(attributes.prev_auto_reset_points.points)
+    info.memo = {name: _own(value) for name, value in attributes.memo.fields.items()}
+    indexed = attributes.search_attributes.indexed_fields
+    info.search_attributes = {name: _own(value) for name, value in indexed.items()}
+    info.completion_callbacks = [_own(callback) for callback in attributes.completion_callbacks]
+    info.links = [_own(link) for link in event.links]
+    info.reset_points = [_own(point) for point in attributes.prev_auto_reset_points.points]
     info.inherited_build_id = info.assigned_build_id = attributes.inherited_build_id
     if event.HasField("user_metadata"):
-        info.user_metadata = event.user_metadata
+        info.user_metadata = _own(event.user_metadata)
     if attributes.HasField("retry_policy"):
-        info.retry_policy = attributes.retry_policy
+        info.retry_policy = _own(attributes.retry_policy)
     if attributes.HasField("priority"):
-        info.priority = attributes.priority
+        info.priority = _own(attributes.priority)
     if attributes.HasField("versioning_override"):
-        info.versioning_override = attributes.versioning_override
+        info.versioning_override = _own(attributes.versioning_override)
     if attributes.HasField("source_version_stamp"):
-        info.worker_stamp = attributes.source_version_stamp
+        info.worker_stamp = _own(attributes.source_version_stamp)
     _apply_times(info, attributes, event)
     _apply_chain(info, attributes)
     _apply_parent(info, attributes)
+
+
+M = TypeVar("M", bound=Message)
+
+
+def _own(message: M) -> M:
+    """A copy: a reference into the event would keep all of it, input included, in memory."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
 
 
 def _apply_times(info: ExecutionInfo, attributes: WorkflowExecutionStartedEventAttributes, event: HistoryEvent) -> None:
@@ -102,9 +116,9 @@ def apply_options_updated(draft: Draft, event: HistoryEvent) -> None:
     if attributes.unset_versioning_override:
         info.versioning_override = None
     elif attributes.HasField("versioning_override"):
-        info.versioning_override = attributes.versioning_override
+        info.versioning_override = _own(attributes.versioning_override)
     if attributes.HasField("priority"):
-        info.priority = attributes.priority
+        info.priority = _own(attributes.priority)
     if attributes.attached_completion_callbacks:
         info.completion_callbacks = [*info.completion_callbacks, *attributes.attached_completion_callbacks]
     remember_request(draft, attributes.attached_request_id, event)

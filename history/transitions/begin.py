@@ -31,16 +31,18 @@ from history.validation import capped_task_timeout, run_timeout_within
 from history.versioning_override import modern_override
 from history.workspace import Workspace
 
-COPIED = (
-    "input",
-    "header",
-    "retry_policy",
-    "memo",
-    "search_attributes",
-    "priority",
-    "continued_failure",
-    "last_completion_result",
-    "time_skipping_config",
+COPIED = frozenset(
+    (
+        "input",
+        "header",
+        "retry_policy",
+        "memo",
+        "search_attributes",
+        "priority",
+        "continued_failure",
+        "last_completion_result",
+        "time_skipping_config",
+    )
 )
 """Fields of the start request that the started event repeats as they are."""
 
@@ -140,9 +142,9 @@ def first_run_attributes(
         completion_callbacks=request.completion_callbacks,
         eager_execution_accepted=start.eager,
     )
-    for name in COPIED:
-        if request.HasField(name):
-            getattr(attributes, name).CopyFrom(getattr(request, name))
+    for field, value in request.ListFields():
+        if field.name in COPIED:
+            getattr(attributes, field.name).CopyFrom(value)
     if request.cron_schedule:
         attributes.cron_schedule = request.cron_schedule
         attributes.initiator = ContinueAsNewInitiator.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE

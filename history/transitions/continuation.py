@@ -15,6 +15,7 @@ Source: upstream's SetupNewWorkflowForRetryOrCron, AddContinueAsNewEvent and Con
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from msgspec import Struct
 from temporalio.api.command.v1 import ContinueAsNewWorkflowExecutionCommandAttributes
@@ -170,7 +171,8 @@ def continue_as_new(
     )
 
 
-def _optional(command: ContinueAsNewWorkflowExecutionCommandAttributes, name: str) -> object:
+def _optional(command: ContinueAsNewWorkflowExecutionCommandAttributes, name: str) -> Any:
+    """A message field, or None when the command leaves it out."""
     return getattr(command, name) if command.HasField(name) else None  # type: ignore[arg-type]
 
 
