@@ -8,11 +8,12 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 # Further arguments for pytest: make test ARGS="tests/site -k settings"
 ARGS ?=
 
-.PHONY: help serve test lint types clean
+.PHONY: help serve test bench lint types clean
 
 help:
 	@echo 'make serve   start the server and its admin (installs and migrates first)'
 	@echo 'make test    run all tests, on SQLite and on a PostgreSQL server of their own (ARGS="…" for pytest)'
+	@echo 'make bench   measure this server beside the official development server (ARGS="--scale 2")'
 	@echo 'make lint    ruff'
 	@echo 'make types   mypy, strict on common, history and matching'
 	@echo 'make clean   remove caches and build output; databases and .venv stay'
@@ -22,6 +23,9 @@ serve: $(VENV)/installed
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest $(ARGS)
+
+bench: $(VENV)/installed-bench
+	$(BIN)/python -m tests.bench $(ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -45,3 +49,7 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 $(VENV)/installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	@touch $@ $(VENV)/installed $(VENV)/installed-dev

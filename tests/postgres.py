@@ -35,6 +35,7 @@ _OPTIONS = {
     # The stock SDKs' tests fill many small databases; none of them needs vacuuming.
     "autovacuum": "off",
 }
+_DURABLE = {"fsync": "on", "full_page_writes": "on", "autovacuum": "on"}
 
 
 class PostgresMissing(Exception):
@@ -58,7 +59,9 @@ def programs() -> Path:
 class Cluster:
     """One running PostgreSQL server; `start` returns when it accepts connections."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
+        """`durable`: sync every commit, as a server that holds real data does; what is measured must."""
+        self._options = {**_OPTIONS, **(_DURABLE if durable else {})}
         self._programs = programs()
         self._folder = Path(tempfile.mkdtemp(prefix="tinytemporal-pg-"))
         self._data = self._folder / "data"
@@ -74,6 +77,12 @@ class Cluster:
         """The superuser's URL of the database `postgres`."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
 
+    @property
+    def pid(self) -> int:
+        """The server's first process; all others are its children."""
+        assert self._process is not None, "the cluster is not running"
+        return self._process.pid
+
     def create(self) -> None:
         """Lay the cluster's files; trust is the authentication, since only this machine can connect."""
         command: Command = [self._programs / "initdb", "--no-sync", "--no-locale", "--encoding=UTF8", "--auth=trust"]
@@ -83,7 +92,7 @@ class Cluster:
             raise RuntimeError(f"initdb failed:\n{output}")
 
     def start(self) -> None:
-        options = [f"--{name}={value}" for name, value in _OPTIONS.items()]
+        options = [f"--{name}={value}" for name, value in self._options.items()]
         sockets = f"--unix_socket_directories={self._folder}"
         command: Command = [self._programs / "postgres", "-D", self._data, "-p", str(self.port), sockets, *options]
         self._process = self._spawn(command)

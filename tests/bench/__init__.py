@@ -1,0 +1,1 @@
+"""`make bench`: this server beside the official development server, same machine, same run. See `__main__`."""
