@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from common import deadline
+from common import caller, deadline
 from common.errors import Internal, TemporalError, Unimplemented
 from frontend.calls import invoker
 from frontend.methods import SERVICES, Method, all_methods, unknown_method
@@ -64,6 +64,7 @@ def _behavior(frontend: Frontend, method: Method) -> Behavior:
         try:
             if len(data) > request_limit:
                 raise RequestTooLarge(size=len(data), limit=request_limit)
+            caller.set_metadata(context.invocation_metadata)
             remaining = context.time_remaining()
             if remaining is not None:
                 deadline.set_current(clock.now() + timedelta(seconds=remaining))

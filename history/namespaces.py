@@ -19,6 +19,7 @@ from temporalio.api.enums.v1 import NamespaceState
 
 from common.clock import Clock
 from common.errors import ConditionFailed, InvalidArgument, NamespaceAlreadyExists, NamespaceNotFound
+from common.service import Service
 from history.records import NamespaceRecord
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _CHANGE_ATTEMPTS = 10
 Change = Callable[[NamespaceRecord], NamespaceRecord]
 
 
-class NamespaceRegistry:
+class NamespaceRegistry(Service):
     """All methods raise Unavailable when the store can't be reached. A deleted namespace counts as not found."""
 
     def __init__(
@@ -50,6 +51,7 @@ class NamespaceRegistry:
         default_retention: timedelta = timedelta(days=1),
         refresh: timedelta = timedelta(seconds=10),
     ) -> None:
+        super().__init__(name="namespaces")
         self._store = store
         self._clock = clock
         self._default_retention = default_retention
@@ -80,6 +82,9 @@ class NamespaceRegistry:
                 created_at=now,
             )
         )
+
+    async def stop(self) -> None:
+        """Nothing runs on."""
 
     # Lookups
 
