@@ -20,7 +20,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 from temporalio.api.common.v1 import WorkerVersionStamp
 from temporalio.api.enums.v1 import SuggestContinueAsNewReason, TaskQueueKind, TimeoutType, WorkflowTaskFailedCause
@@ -32,6 +32,7 @@ from temporalio.api.history.v1 import (
     WorkflowTaskStartedEventAttributes,
     WorkflowTaskTimedOutEventAttributes,
 )
+from temporalio.api.protocol.v1 import Message as ProtocolMessage
 from temporalio.api.taskqueue.v1 import TaskQueue
 
 from common.contracts.history import RecordWorkflowTaskStarted
@@ -42,6 +43,7 @@ from history.events import add_event, flush_buffered
 from history.records import ExecutionInfo, TransferTask, WorkflowTask
 from history.state import Draft
 from history.transitions.deadlines import lower_deadline, workflow_task_deadline
+from history.transitions.messages import send_messages
 from history.transitions.problems import report_problems
 from history.workspace import Workspace
 
@@ -61,6 +63,8 @@ class StartedTask(Struct, kw_only=True, frozen=True):
     task: WorkflowTask
     sticky: bool
     """The worker has the run cached and needs only the newest events."""
+    messages: list[ProtocolMessage] = field(default_factory=list)
+    """Updates that go out with the task."""
 
 
 # --- scheduling
@@ -258,9 +262,9 @@ def start_workflow_task(work: Workspace, request: RecordWorkflowTaskStarted) -> 
         raise TaskObsolete("Workflow task stamp mismatch")
     poll = request.poll
     if task.started_event_id:
-        if task.request_id == request.request_id:
-            return StartedTask(info=draft.info, task=task, sticky=bool(draft.info.sticky_queue))
-        raise TaskAlreadyStarted("Workflow task already started.")
+        if task.request_id != request.request_id:
+            raise TaskAlreadyStarted("Workflow task already started.")
+        return _started(draft, task)
     _check_queue(draft, poll.task_queue)
     task = draft.workflow_task
     assert task is not None
@@ -270,7 +274,14 @@ def start_workflow_task(work: Workspace, request: RecordWorkflowTaskStarted) -> 
     task = start_task(
         draft, task, request_id=request.request_id, identity=poll.identity, worker_version=stamp
     )
-    return StartedTask(info=draft.info, task=task, sticky=bool(draft.info.sticky_queue))
+    return _started(draft, task)
+
+
+def _started(draft: Draft, task: WorkflowTask) -> StartedTask:
+    messages = send_messages(draft, started_event_id=task.started_event_id, again=True)
+    if task.kind == "speculative" and not messages:
+        raise TaskObsolete("No messages for speculative workflow task.")
+    return StartedTask(info=draft.info, task=task, sticky=bool(draft.info.sticky_queue), messages=messages)
 
 
 def _check_queue(draft: Draft, polled: TaskQueue) -> None:

@@ -1,0 +1,52 @@
+"""RecordActivityTaskHeartbeat: the worker is alive, and how far it got; the answer says what is asked of it."""
+
+from __future__ import annotations
+
+from temporalio.api.common.v1 import Payloads
+from temporalio.api.workflowservice.v1 import RecordActivityTaskHeartbeatRequest, RecordActivityTaskHeartbeatResponse
+
+from common.contracts.tokens import TaskToken
+from history.api.activity_tokens import activity_token
+from history.engine.engine import Engine
+from history.failures import server_failure
+from history.records import ActivityItem
+from history.transitions.activities import attempt_failed, find_activity, record_heartbeat
+from history.workspace import Workspace
+
+
+async def record_activity_task_heartbeat(
+    engine: Engine, request: RecordActivityTaskHeartbeatRequest
+) -> RecordActivityTaskHeartbeatResponse:
+    """Raises NOT_FOUND when the token's attempt is over."""
+    details = request.details if request.HasField("details") else None
+    item = await beat(engine, activity_token(request.task_token), details=details, identity=request.identity)
+    if item is None:
+        return RecordActivityTaskHeartbeatResponse(cancel_requested=True)
+    return RecordActivityTaskHeartbeatResponse(
+        cancel_requested=item.cancel_requested,
+        activity_paused=item.paused_at is not None,
+        activity_reset=item.reset_requested,
+    )
+
+
+async def beat(
+    engine: Engine, token: TaskToken, *, details: Payloads | None, identity: str
+) -> ActivityItem | None:
+    """The activity; None when the details were over the size limit: the attempt has failed then, for good."""
+    too_large = details is not None and details.ByteSize() > engine.config.blob_limit
+
+    def transition(work: Workspace) -> ActivityItem | None:
+        draft = work.run(token.run_id)
+        item = find_activity(draft, token)
+        if not too_large:
+            return record_heartbeat(draft, item, details=details)
+        failure = server_failure("Heartbeat details exceed size limit.", non_retryable=True)
+        attempt_failed(draft, item, failure=failure, identity=identity)
+        return None
+
+    return await engine.update(
+        namespace=token.namespace,
+        workflow_id=token.workflow_id,
+        transition=transition,
+        reason="RecordActivityTaskHeartbeat",
+    )

@@ -1,0 +1,27 @@
+"""RecordActivityTaskHeartbeatById: as by token; the activity must be started."""
+
+from __future__ import annotations
+
+from temporalio.api.workflowservice.v1 import (
+    RecordActivityTaskHeartbeatByIdRequest,
+    RecordActivityTaskHeartbeatByIdResponse,
+)
+
+from history.api.activity_tokens import token_by_id
+from history.api.record_activity_task_heartbeat import beat
+from history.engine.engine import Engine
+
+
+async def record_activity_task_heartbeat_by_id(
+    engine: Engine, request: RecordActivityTaskHeartbeatByIdRequest
+) -> RecordActivityTaskHeartbeatByIdResponse:
+    """Raises NOT_FOUND when no such activity is started."""
+    details = request.details if request.HasField("details") else None
+    item = await beat(engine, token_by_id(request), details=details, identity=request.identity)
+    if item is None:
+        return RecordActivityTaskHeartbeatByIdResponse(cancel_requested=True)
+    return RecordActivityTaskHeartbeatByIdResponse(
+        cancel_requested=item.cancel_requested,
+        activity_paused=item.paused_at is not None,
+        activity_reset=item.reset_requested,
+    )

@@ -1,0 +1,23 @@
+"""Matching found a poller for an activity task: record the start, answer the poll."""
+
+from __future__ import annotations
+
+from temporalio.api.workflowservice.v1 import PollActivityTaskQueueResponse
+
+from common.contracts.history import RecordActivityTaskStarted
+from history.engine.engine import Engine
+from history.transitions.activities import start_activity_task
+from history.transitions.task_response import activity_task_response
+
+
+async def record_activity_task_started(
+    engine: Engine, request: RecordActivityTaskStarted
+) -> PollActivityTaskQueueResponse:
+    """Raises TaskAlreadyStarted or TaskObsolete: Matching acknowledges the delivery. Repeating it gives the same answer."""
+    started = await engine.update(
+        namespace=request.namespace,
+        workflow_id=request.workflow_id,
+        transition=lambda work: start_activity_task(work, request),
+        reason="RecordActivityTaskStarted",
+    )
+    return activity_task_response(started)

@@ -1,0 +1,23 @@
+"""Matching found a poller for a workflow task: record the start, answer the poll."""
+
+from __future__ import annotations
+
+from temporalio.api.workflowservice.v1 import PollWorkflowTaskQueueResponse
+
+from common.contracts.history import RecordWorkflowTaskStarted
+from history.api.task_answers import answer_workflow_task
+from history.engine.engine import Engine
+from history.transitions.workflow_tasks import start_workflow_task
+
+
+async def record_workflow_task_started(
+    engine: Engine, request: RecordWorkflowTaskStarted
+) -> PollWorkflowTaskQueueResponse:
+    """Raises TaskAlreadyStarted or TaskObsolete: Matching acknowledges the delivery. Repeating it gives the same answer."""
+    started = await engine.update(
+        namespace=request.namespace,
+        workflow_id=request.workflow_id,
+        transition=lambda work: start_workflow_task(work, request),
+        reason="RecordWorkflowTaskStarted",
+    )
+    return await answer_workflow_task(engine, started)
