@@ -45,11 +45,8 @@ class QueueKey(Struct, frozen=True, kw_only=True):
 
 
 class Subqueue(Record, kw_only=True):
-    """Progress of one priority of a physical queue. Its tasks are ordered by (pass_, task_id).
-
-    `pass_` is the fairness pass (0 for all tasks of a queue that never saw a fairness key), so without fairness keys the
-    order is that of task ids.
-    """
+    """Progress of one priority of a physical queue. Its tasks are ordered by (pass, task id); without fairness keys that
+    is the order of task ids (see `matching.backlog.fairness`)."""
 
     ack_pass: int = 0
     ack_task_id: int = 0
@@ -57,6 +54,10 @@ class Subqueue(Record, kw_only=True):
     stored: int = 0
     """Exactly the number of its rows in `tasks`, kept in the transaction that adds or deletes them. Rows of handled
     tasks above a gap count, as they are still there."""
+    ordered: bool = True
+    """Whether the order of passes is that of task ids, so that `ack_task_id` is a handled prefix of ids too."""
+    passes: dict[str, int] = field(default_factory=dict)
+    """Fairness counters by key ("" for tasks without one), the furthest ahead only."""
 
 
 class QueueRecord(Record, kw_only=True):

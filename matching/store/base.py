@@ -80,10 +80,6 @@ class TaskStore(Protocol):
         """Of any priority, in order of task id, above `after`: for inspection and tests."""
         ...
 
-    async def max_pass(self, *, key: QueueKey, priority: int) -> int:
-        """The highest pass among stored tasks of a priority, 0 when there is none. One probe of the index."""
-        ...
-
 
 class UserDataStore(Protocol):
     """User data under compare-and-set; two adapters (table, component) implement it with the same contract tests."""

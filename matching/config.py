@@ -1,0 +1,77 @@
+"""Matching's limits and intervals, upstream's defaults unless said otherwise. Built from settings by the composition root."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec import Struct
+
+
+class MatchingConfig(Struct, kw_only=True, frozen=True):
+    partitions: int = 1
+    """Of every normal queue, unless its user data says otherwise. Ours; upstream's is 4."""
+    long_poll: timedelta = timedelta(minutes=1)
+    empty_poll_margin: timedelta = timedelta(seconds=1)
+    """An empty poll answers this much before the caller's own deadline."""
+    idle_unload: timedelta = timedelta(minutes=5)
+    reload_delay: timedelta = timedelta(milliseconds=200)
+    """How long the pollers of a queue that another process took wait before they take it back."""
+
+    # matching at once
+    match_wait: timedelta = timedelta(milliseconds=50)
+    """How long an arriving task stays in memory for a poller that is about to come, before it is stored. Ours; it saves
+    the insert and the delete of a row while workers are merely busy. The task's transfer row in History outlives it."""
+    match_wait_tasks: int = 256
+    """No more tasks of a queue than these wait so; others are stored at once."""
+    match_wait_poller_window: timedelta = timedelta(seconds=2)
+    """They only wait if somebody polled this recently."""
+
+    # backlog
+    page_size: int = 500
+    reload_at: int = 100
+    """The next page is read when fewer deliveries than this are left in memory."""
+    max_dispatches: int = 200
+    """Deliveries of one queue's backlog whose start is being recorded at the same time."""
+    append_batch: int = 1_000
+    append_limit: int = 20_000
+    """Tasks waiting to be stored in this process; more are refused with RESOURCE_EXHAUSTED."""
+    checkpoint_delay: timedelta = timedelta(seconds=1)
+    checkpoint_tasks: int = 500
+    """Handled tasks that make a checkpoint due at once."""
+    retry_first: timedelta = timedelta(milliseconds=100)
+    retry_longest: timedelta = timedelta(seconds=10)
+    """Back-off of a delivery whose start could not be recorded, and of reads and writes of the store."""
+
+    # pollers
+    sticky_poller_window: timedelta = timedelta(seconds=10)
+    recent_poller_window: timedelta = timedelta(minutes=1)
+    query_poller_window: timedelta = timedelta(seconds=20)
+    query_no_poller_margin: timedelta = timedelta(seconds=1)
+    """This much before a query's deadline it fails if nobody has polled in `query_poller_window`."""
+    poller_history_ttl: timedelta = timedelta(minutes=5)
+    poller_history_size: int = 1_000
+    shutdown_memory: timedelta = timedelta(seconds=30)
+    """How long polls of a worker that was shut down are answered empty at once."""
+
+    # rates
+    default_rate: float = 100_000.0
+    """Tasks per second and partition reported when nothing limits them."""
+    rate_burst: timedelta = timedelta(milliseconds=100)
+    """Tasks that an idle limited queue may hand out at once, as time at its rate. Upstream allows a second's worth."""
+
+    # advice to pollers
+    scaling_wait: timedelta = timedelta(seconds=1)
+    scaling_backlog_age: timedelta = timedelta(milliseconds=200)
+    scaling_decisions_per_second: float = 10.0
+    scaling_add_dispatch_ratio: float = 1.2
+
+    # fairness
+    fairness_weights_limit: int = 1_000
+    fairness_keys_kept: int = 100
+    """Counters of so many fairness keys survive a reload; the others start again where the queue stands."""
+    fairness_keys_tracked: int = 10_000
+
+    # workers
+    worker_ttl: timedelta = timedelta(minutes=30)
+    """A worker is forgotten this long after its last heartbeat."""
+    workers_limit: int = 100_000

@@ -1,0 +1,137 @@
+"""DescribeTaskQueue and ListTaskQueuePartitions, in both of the API's modes, as the official server answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from temporalio.api.enums.v1 import BuildIdTaskReachability, TaskQueueType
+from temporalio.api.taskqueue.v1 import (
+    TaskIdBlock,
+    TaskQueuePartitionMetadata,
+    TaskQueueStats,
+    TaskQueueStatus,
+    TaskQueueTypeInfo,
+    TaskQueueVersionInfo,
+)
+from temporalio.api.workflowservice import v1 as ws
+
+from common.protos import ZERO, duration
+from matching.names import partition_name
+from matching.physical_queue import PhysicalQueue
+from matching.records import Family
+from matching.task_queue import TaskQueue
+
+LAST_TASK_ID = (1 << 63) - 1
+
+KINDS: dict[int, Family] = {
+    TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW: "workflow",
+    TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY: "activity",
+    TaskQueueType.TASK_QUEUE_TYPE_NEXUS: "nexus",
+}
+
+
+def stats_by_priority(queue: TaskQueue) -> dict[int, TaskQueueStats]:
+    """Backlog (tasks awaiting dispatch, not rows), its age, and rates over half a minute."""
+    found: dict[int, TaskQueueStats] = {}
+
+    def of(priority: int) -> TaskQueueStats:
+        return found.setdefault(priority, TaskQueueStats(approximate_backlog_age=duration(ZERO)))
+
+    now = queue.clock.now()
+    ages: dict[int, timedelta] = {}
+    for partition in queue.partitions:
+        for priority, sub in partition.subqueues.items():
+            of(priority).approximate_backlog_count += sub.unhandled
+        for priority, since in partition.oldest():
+            ages[priority] = max(ages.get(priority, ZERO), now - since)
+    for priority, age in ages.items():
+        of(priority).approximate_backlog_age.CopyFrom(duration(age))
+    for priority, tracker in queue.added.items():
+        of(priority).tasks_add_rate = tracker.rate()
+    for priority, tracker in queue.dispatched.items():
+        of(priority).tasks_dispatch_rate = tracker.rate()
+    limited = queue.limits.limited_lately()
+    for stats in found.values():
+        stats.rate_limiting_active = limited
+    return found
+
+
+def merged(parts: Iterable[TaskQueueStats]) -> TaskQueueStats:
+    total = TaskQueueStats(approximate_backlog_age=duration(ZERO))
+    for part in parts:
+        total.approximate_backlog_count += part.approximate_backlog_count
+        total.tasks_add_rate += part.tasks_add_rate
+        total.tasks_dispatch_rate += part.tasks_dispatch_rate
+        total.rate_limiting_active = total.rate_limiting_active or part.rate_limiting_active
+        mine, theirs = total.approximate_backlog_age, part.approximate_backlog_age
+        if (theirs.seconds, theirs.nanos) > (mine.seconds, mine.nanos):
+            mine.CopyFrom(theirs)
+    return total
+
+
+def describe_partition(
+    queue: TaskQueue, request: ws.DescribeTaskQueueRequest, *, partition: int
+) -> ws.DescribeTaskQueueResponse:
+    """The mode that describes one kind of one queue."""
+    response = ws.DescribeTaskQueueResponse(pollers=queue.pollers.infos())
+    rate, source = queue.limits.effective()
+    if request.include_task_queue_status:
+        physical = next((p for p in queue.partitions if p.key.partition == partition), None)
+        response.task_queue_status.CopyFrom(_status(physical, rate=rate))
+    if request.report_stats:
+        by_priority = stats_by_priority(queue)
+        response.stats.CopyFrom(merged(by_priority.values()))
+        for priority, stats in by_priority.items():
+            response.stats_by_priority_key[priority].CopyFrom(stats)
+    if request.report_config and queue.user_data is not None and queue.kind in queue.user_data.configs:
+        response.config.CopyFrom(queue.user_data.configs[queue.kind])
+    response.effective_rate_limit.requests_per_second = rate
+    response.effective_rate_limit.rate_limit_source = source
+    return response
+
+
+def describe_versions(
+    request: ws.DescribeTaskQueueRequest, queues: dict[str, dict[int, TaskQueue | None]]
+) -> ws.DescribeTaskQueueResponse:
+    """The enhanced mode: by build id, by kind. None stands for a version that nobody ever used."""
+    response = ws.DescribeTaskQueueResponse()
+    for build_id, by_kind in queues.items():
+        version = TaskQueueVersionInfo()
+        for kind, queue in by_kind.items():
+            version.types_info[kind].CopyFrom(_type_info(queue, request))
+        if request.report_task_reachability:
+            version.task_reachability = (
+                BuildIdTaskReachability.BUILD_ID_TASK_REACHABILITY_UNREACHABLE
+                if build_id
+                else BuildIdTaskReachability.BUILD_ID_TASK_REACHABILITY_REACHABLE
+            )
+        response.versions_info[build_id].CopyFrom(version)
+    return response
+
+
+def list_partitions(*, task_queue: str, count: int, host: str) -> list[TaskQueuePartitionMetadata]:
+    return [
+        TaskQueuePartitionMetadata(key=partition_name(task_queue=task_queue, partition=number), owner_host_name=host)
+        for number in range(count)
+    ]
+
+
+def _type_info(queue: TaskQueue | None, request: ws.DescribeTaskQueueRequest) -> TaskQueueTypeInfo:
+    info = TaskQueueTypeInfo()
+    if request.report_stats:
+        info.stats.CopyFrom(merged(stats_by_priority(queue).values() if queue else []))
+    if request.report_pollers and queue is not None:
+        info.pollers.extend(queue.pollers.infos())
+    return info
+
+
+def _status(physical: PhysicalQueue | None, *, rate: float) -> TaskQueueStatus:
+    """The ids that the range's owner may still give out are all above the last one: ids are consecutive here."""
+    last = physical.record.last_task_id if physical else 0
+    status = TaskQueueStatus(rate_per_second=rate, task_id_block=TaskIdBlock(start_id=last + 1, end_id=LAST_TASK_ID))
+    if physical is not None:
+        status.read_level = physical.read_level
+        status.ack_level = physical.ack_level
+        status.backlog_count_hint = physical.unhandled
+    return status

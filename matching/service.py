@@ -1,0 +1,277 @@
+"""Matching in process: what History and the frontend call (`MatchingClient`), over the queues that this process loads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import DescribeTaskQueueMode, TaskQueueType
+from temporalio.api.workflowservice import v1 as ws
+
+from common import deadline
+from common.clock import Clock
+from common.contracts.history import HistoryClient
+from common.contracts.matching import AddTask, QueryWorkflow, QueueType, StickyWorkerUnavailable
+from common.contracts.tokens import QueryToken, decode_token, encode_token
+from common.errors import InvalidArgument, QueueOwnershipLost, Unavailable
+from common.service import Service
+from matching.config import MatchingConfig
+from matching.delivery import arriving
+from matching.describe import KINDS, describe_partition, describe_versions, list_partitions
+from matching.matcher import Poller, Reload
+from matching.names import parse_partition
+from matching.queries import QueryAnswers
+from matching.routing import poll_version, task_version
+from matching.shutdowns import ShutDownWorkers
+from matching.starts import Starter
+from matching.store.base import TaskStore, UserDataStore
+from matching.task_queue import TaskQueue
+from matching.task_queues import TaskQueueKey, TaskQueues
+from matching.user_data import Change, UserDataManager, with_config
+
+RELOADS = 10
+"""How often one call follows its queue through reloads before it tells its caller to come again."""
+
+
+class MatchingService(Service):
+    """Implements `common.contracts.matching.MatchingClient`. `host` is the name of this process in the cluster."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        history: HistoryClient,
+        clock: Clock,
+        config: MatchingConfig,
+        host: str,
+        *,
+        user_data: UserDataStore,
+    ) -> None:
+        super().__init__(name="matching")
+        self._history = history
+        self._clock = clock
+        self._config = config
+        self._host = host
+        self._user_data = UserDataManager(store=user_data, clock=clock)
+        self.queues = TaskQueues(
+            store=store,
+            user_data=self._user_data,
+            starter=Starter(history=history),
+            clock=clock,
+            config=config,
+            host=host,
+        )
+        self._answers = QueryAnswers(clock=clock)
+        self._shut_down = ShutDownWorkers(clock=clock, config=config)
+        self._running = False
+
+    async def start(self) -> None:
+        self._running = True
+        self.queues.start()
+
+    async def stop(self) -> None:
+        """End the polls with empty answers, save all progress, unload everything."""
+        if not self._running:
+            return
+        self._running = False
+        for queue in self.queues:
+            queue.matcher.end()
+        await self.queues.stop()
+
+    # tasks
+
+    async def add_task(self, request: AddTask) -> None:
+        for _ in range(RELOADS):
+            self._check_running()
+            queue = await self._queue_for_task(request)
+            try:
+                await queue.add(arriving(request, now=self._clock.now()))
+            except QueueOwnershipLost:
+                continue
+            return
+        raise Unavailable(f"Task queue {request.task_queue} changes hands too often.")
+
+    async def _queue_for_task(self, request: AddTask) -> TaskQueue:
+        name, _ = parse_partition(request.task_queue)
+        key = TaskQueueKey(request.namespace, name, request.kind, task_version(request))
+        queue = self.queues.loaded(key)
+        if queue is not None:
+            return queue
+        if request.normal_name:
+            # Not loaded means that nobody polls it. Source: upstream does not load sticky queues for tasks either.
+            raise StickyWorkerUnavailable(f"Nobody polls sticky task queue {name}.")
+        return await self.queues.load(key)
+
+    # polls
+
+    async def poll_workflow_task_queue(
+        self, request: ws.PollWorkflowTaskQueueRequest
+    ) -> ws.PollWorkflowTaskQueueResponse:
+        return await self._poll(request, "workflow") or ws.PollWorkflowTaskQueueResponse()
+
+    async def poll_activity_task_queue(
+        self, request: ws.PollActivityTaskQueueRequest
+    ) -> ws.PollActivityTaskQueueResponse:
+        return await self._poll(request, "activity") or ws.PollActivityTaskQueueResponse()
+
+    async def _poll(self, request: Any, kind: QueueType) -> Any:
+        """The response, None when nothing came in time."""
+        task_queue = request.task_queue
+        name, _ = parse_partition(task_queue.name)
+        key = TaskQueueKey(request.namespace, name, kind, poll_version(request))
+        until = deadline.earlier(self._clock.now() + self._config.long_poll, margin=self._config.empty_poll_margin)
+        instance_key = request.worker_instance_key
+        began = self._clock.monotonic()
+        while self._running and not self._shut_down.has(instance_key):
+            queue = self.queues.loaded(key) or await self.queues.load(key, normal_name=task_queue.normal_name)
+            poller = Poller(request=request, identity=request.identity, instance_key=instance_key, began=began)
+            try:
+                return await queue.poll(poller, until=until)
+            except Reload:
+                await self._clock.sleep(self._config.reload_delay)
+                if self._clock.now() >= until:
+                    return None
+        return None
+
+    async def shutdown_worker(self, request: ws.ShutdownWorkerRequest) -> ws.ShutdownWorkerResponse:
+        """Ends the worker's outstanding polls with empty answers and closes its sticky queue to new tasks."""
+        self._shut_down.add(request.worker_instance_key)
+        for queue in self.queues:
+            if queue.namespace != request.namespace:
+                continue
+            if request.sticky_task_queue and queue.is_sticky and queue.name == request.sticky_task_queue:
+                queue.close()
+            if request.worker_instance_key:
+                queue.matcher.end(instance_key=request.worker_instance_key)
+            if request.identity and queue.name == request.task_queue:
+                queue.pollers.remove(request.identity)
+        return ws.ShutdownWorkerResponse()
+
+    async def has_recent_poller(self, *, namespace: str, task_queue: str, kind: QueueType) -> bool:
+        """Whether a poller waits on the queue or polled in the last minute."""
+        name, _ = parse_partition(task_queue)
+        queue = self.queues.loaded(TaskQueueKey(namespace, name, kind))
+        if queue is None:
+            return False
+        window = self._config.recent_poller_window.total_seconds()
+        return queue.matcher.outstanding > 0 or queue.pollers.seconds_since_poll() <= window
+
+    # queries
+
+    async def query_workflow(self, request: QueryWorkflow) -> ws.QueryWorkflowResponse:
+        until = self._clock.now() + request.timeout
+        execution = WorkflowExecution(workflow_id=request.workflow_id, run_id=request.run_id)
+        query_id = self._answers.expect()
+        try:
+            while True:
+                queue, poller = await self._poller_for_query(request, until=until)
+                response = await self._query_task(queue, poller, request, execution)
+                response.query.CopyFrom(request.query)
+                response.task_token = encode_token(
+                    QueryToken(namespace=request.namespace, task_queue=request.task_queue, query_id=query_id)
+                )
+                if queue.matcher.answer(poller, response):
+                    return await self._answers.wait(query_id, until=until)
+        finally:
+            self._answers.forget(query_id)
+
+    async def _poller_for_query(self, request: QueryWorkflow, *, until: datetime) -> tuple[TaskQueue, Poller]:
+        name, _ = parse_partition(request.task_queue)
+        key = TaskQueueKey(request.namespace, name, "workflow")
+        for _ in range(RELOADS):
+            self._check_running()
+            queue = self.queues.loaded(key)
+            if queue is None and request.normal_name:
+                raise StickyWorkerUnavailable(f"Nobody polls sticky task queue {name}.")
+            queue = queue or await self.queues.load(key)
+            try:
+                return queue, await queue.poller_for_query(until=until)
+            except Reload:
+                continue
+        raise Unavailable(f"Task queue {request.task_queue} changes hands too often.")
+
+    async def _query_task(
+        self, queue: TaskQueue, poller: Poller, request: QueryWorkflow, execution: WorkflowExecution
+    ) -> ws.PollWorkflowTaskQueueResponse:
+        try:
+            return await self._history.query_task(
+                namespace=request.namespace, execution=execution, sticky=bool(request.normal_name)
+            )
+        except BaseException:
+            queue.give_back(poller)
+            raise
+
+    async def respond_query_task_completed(self, request: ws.RespondQueryTaskCompletedRequest) -> None:
+        """Raises NotFound when nobody waits for the answer any more."""
+        token = decode_token(QueryToken, request.task_token)
+        self._answers.answered(token.query_id, request)
+
+    # descriptions and settings
+
+    async def describe_task_queue(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse:
+        name, partition = parse_partition(request.task_queue.name)
+        if request.api_mode == DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED:
+            return await self._describe_versions(request, name)
+        kind = KINDS.get(request.task_queue_type or TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW)
+        if kind is None:
+            raise InvalidArgument(f"Invalid task queue type {request.task_queue_type}.")
+        if partition and request.report_stats:
+            raise InvalidArgument("DescribeTaskQueue stats are only supported for the root partition")
+        key = TaskQueueKey(request.namespace, name, kind)
+        queue = await self.queues.load(key, normal_name=request.task_queue.normal_name)
+        return describe_partition(queue, request, partition=partition)
+
+    async def _describe_versions(self, request: ws.DescribeTaskQueueRequest, name: str) -> ws.DescribeTaskQueueResponse:
+        kinds = list(request.task_queue_types) or [
+            TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+            TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+        ]
+        versions = request.versions if request.HasField("versions") else None
+        build_ids = [""] if versions is None else list(dict.fromkeys(versions.build_ids))
+        if versions is not None and versions.unversioned and "" not in build_ids:
+            build_ids.append("")
+        queues: dict[str, dict[int, TaskQueue | None]] = {}
+        for build_id in build_ids:
+            queues[build_id] = {}
+            for kind in kinds:
+                key = TaskQueueKey(request.namespace, name, KINDS[kind], build_id)
+                queues[build_id][kind] = self.queues.loaded(key) if build_id else await self.queues.load(key)
+        return describe_versions(request, queues)
+
+    async def list_task_queue_partitions(
+        self, request: ws.ListTaskQueuePartitionsRequest
+    ) -> ws.ListTaskQueuePartitionsResponse:
+        name, _ = parse_partition(request.task_queue.name)
+        data = await self._user_data.load(namespace=request.namespace, task_queue=name)
+
+        def count(kind: str) -> int:
+            return data.partitions.get(kind, self._config.partitions)
+
+        return ws.ListTaskQueuePartitionsResponse(
+            activity_task_queue_partitions=list_partitions(task_queue=name, count=count("activity"), host=self._host),
+            workflow_task_queue_partitions=list_partitions(task_queue=name, count=count("workflow"), host=self._host),
+        )
+
+    async def update_task_queue_config(
+        self, request: ws.UpdateTaskQueueConfigRequest
+    ) -> ws.UpdateTaskQueueConfigResponse:
+        """Rate limits and fairness weights of one kind of a queue. In force at once."""
+        name, _ = parse_partition(request.task_queue)
+        kind = KINDS.get(request.task_queue_type)
+        if kind is None:
+            raise InvalidArgument("Task queue type is not set on request.")
+        change = with_config(request, kind=kind, now=self._clock.now(), config=self._config)
+        data = await self.update_user_data(namespace=request.namespace, task_queue=name, change=change)
+        return ws.UpdateTaskQueueConfigResponse(config=data.configs[kind])
+
+    async def update_user_data(self, *, namespace: str, task_queue: str, change: Change) -> Any:
+        """Change a family's user data under compare-and-set; its loaded queues take it over at once."""
+        data = await self._user_data.update(namespace=namespace, task_queue=task_queue, change=change)
+        for queue in self.queues:
+            if queue.namespace == namespace and (queue.normal_name or queue.name) == task_queue:
+                queue.take_user_data(data)
+        return data
+
+    def _check_running(self) -> None:
+        if not self._running:
+            raise Unavailable("Matching is shutting down.")

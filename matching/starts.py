@@ -1,0 +1,53 @@
+"""Recording a task's start with History on behalf of a poller, and what Matching adds to the answer."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from typing import Any
+
+from temporalio.api.workflowservice import v1 as ws
+
+from common.contracts.history import HistoryClient, RecordActivityTaskStarted, RecordWorkflowTaskStarted
+from matching.delivery import StartedTask
+from matching.records import Family
+
+
+class Starter:
+    """Draws a request id for each start: unique for ever, as the first half is drawn anew by each process."""
+
+    def __init__(self, *, history: HistoryClient) -> None:
+        self._history = history
+        self._prefix = uuid.uuid4().hex
+        self._numbers = itertools.count(1)
+
+    async def start(
+        self, *, kind: Family, namespace: str, task: StartedTask, poll: Any
+    ) -> ws.PollWorkflowTaskQueueResponse | ws.PollActivityTaskQueueResponse:
+        """Raises what History raises; see `HistoryClient.record_workflow_task_started`."""
+        request_id = f"{self._prefix}-{next(self._numbers)}"
+        if kind == "workflow":
+            return await self._history.record_workflow_task_started(
+                RecordWorkflowTaskStarted(
+                    namespace=namespace,
+                    workflow_id=task.workflow_id,
+                    run_id=task.run_id,
+                    scheduled_event_id=task.scheduled_event_id,
+                    attempt=task.attempt,
+                    stamp=task.stamp,
+                    request_id=request_id,
+                    poll=poll,
+                )
+            )
+        return await self._history.record_activity_task_started(
+            RecordActivityTaskStarted(
+                namespace=namespace,
+                workflow_id=task.workflow_id,
+                run_id=task.run_id,
+                scheduled_event_id=task.scheduled_event_id,
+                attempt=task.attempt,
+                stamp=task.stamp,
+                request_id=request_id,
+                poll=poll,
+            )
+        )
