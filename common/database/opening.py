@@ -10,7 +10,6 @@ from common.database.base import Database
 from common.database.postgres import PostgresDatabase
 from common.database.sqlite import SqliteDatabase
 
-_MEMORY_SIGNS = (":memory:", "mode=memory", "vfs=memdb")
 # Options that Django itself consumes or that psycopg's connect() takes beside libpq's keywords.
 _DJANGO_OPTIONS = frozenset(
     {"pool", "isolation_level", "server_side_binding", "assume_role", "cursor_factory", "service"}
@@ -22,11 +21,14 @@ def open_database(alias: str = "default") -> Database:
 
     `settings.DATABASE_POOLER` (default False) says that PostgreSQL is reached through a pooler in transaction mode.
     """
-    entry: dict[str, Any] = settings.DATABASES[alias]
+    return database_of(settings.DATABASES[alias], pooled=bool(getattr(settings, "DATABASE_POOLER", False)))
+
+
+def database_of(entry: dict[str, Any], *, pooled: bool = False) -> Database:
+    """As `open_database`, from an entry of `DATABASES` itself."""
     if entry["ENGINE"].endswith("sqlite3"):
-        path = str(entry["NAME"])
-        return SqliteDatabase(path=path, is_memory=any(sign in path for sign in _MEMORY_SIGNS))
-    return PostgresDatabase(conninfo=_conninfo(entry), pooled=bool(getattr(settings, "DATABASE_POOLER", False)))
+        return SqliteDatabase(path=str(entry["NAME"]))
+    return PostgresDatabase(conninfo=_conninfo(entry), pooled=pooled)
 
 
 def _conninfo(entry: dict[str, Any]) -> dict[str, Any]:

@@ -1,123 +1,207 @@
-"""SQLite: one thread writes, one thread reads, each with its own connection.
+"""SQLite: transactions run on the event loop's thread, their commits on a thread of their own, reads on another.
 
-Transactions queue at the writer. Rows of a statement go in as multi-row `VALUES` in chunks of powers of two: every call
-into SQLite gives up and takes back the interpreter's lock, which under load costs more than the work itself, and few
-distinct chunk sizes keep the statements prepared. A database in memory is read through the writer's connection.
+What a transaction's statements do is work in SQLite's memory, some tens of microseconds; what waits for the disk is the
+commit. A thread for all of it would cost far more than it hides: every call into SQLite gives up and takes back the
+interpreter's lock, and on a busy event loop each of these waits for the loop's next turn (measured: 73 ms for a
+transaction that takes 1 ms). So only BEGIN against another process's lock, COMMIT and reads are handed to threads.
+
+While a commit is under way, further transactions queue up; the next one takes all of them, each in a savepoint of its
+own, so that they share one wait for the disk and none can spoil another.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import sqlite3
-import threading
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from common.database.base import Database, Query, Row, RowsQuery, Statement
+from common.database.base import Database, Query, Row, Statement
+from common.database.sqlite_sql import chunks, read
+from common.database.sqlite_thread import BUSY_TIMEOUT_S, Worker, connect, error_of, is_busy, is_of_statement
 from common.errors import ConditionFailed, Internal, OutcomeUnknown, Unavailable
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_BUSY_TIMEOUT_S = 10.0
-_LARGEST_CHUNK = 64
-_PREPARED_STATEMENTS = 1_024
 _UNIQUE = frozenset({sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE})
+_SWITCH_INTERVAL_S = 0.000_5
+_LARGEST_GROUP = 64
+"""Transactions that share a commit at most, so that the event loop is not held up for long."""
 
 
 class SqliteDatabase(Database):
     dialect = "sqlite"
 
-    def __init__(self, *, path: str, is_memory: bool = False) -> None:
-        """`path` may be a `file:` URI; `is_memory` when it names a database in memory."""
-        self._writer = _Worker(name="sqlite-writer", path=path)
-        self._reader = self._writer if is_memory else _Worker(name="sqlite-reader", path=path)
+    def __init__(self, *, path: str) -> None:
+        """`path` may be a `file:` URI."""
+        self._writer = _Writer(path=path)
+        self._reader = Worker(name="sqlite-reader", path=path)
 
     async def start(self) -> None:
+        # The default of 5 ms is what the commit's thread would wait, twice, on a busy event loop.
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL_S))
         self._writer.start()
         self._reader.start()
 
     async def stop(self) -> None:
-        await asyncio.to_thread(self._stop)
-
-    def _stop(self) -> None:
-        self._reader.stop()
-        self._writer.stop()
+        await self._writer.stop()
+        await asyncio.to_thread(self._reader.stop)
 
     async def transact(self, statements: Sequence[Statement]) -> None:
         statements = [s for s in statements if s.rows]
         if statements:
-            await self._writer.submit(_transact, statements)
+            await self._writer.submit(lambda connection: _run(connection, statements))
 
     async def execute(self, query: Query, params: Sequence[Any] = ()) -> list[Row]:
-        return await self._writer.submit(_execute, (query, params))
+        rows: list[Row] = await self._writer.submit(lambda connection: _execute(connection, query, params))
+        return rows
 
     async def fetch(self, query: Query, params: Sequence[Any] = ()) -> list[Row]:
         return (await self.fetch_many([(query, params)]))[0]
 
     async def fetch_many(self, reads: Sequence[tuple[Query, Sequence[Any]]]) -> list[list[Row]]:
-        return await self._reader.submit(_read, reads)
+        return await self._reader.submit_read(lambda connection: [read(connection, *one) for one in reads])
 
 
-class _Worker:
-    """A thread with a connection of its own, doing one job after another. The connection is made when first needed and
-    again after a fault."""
+class _Job:
+    """A transaction that somebody waits for."""
 
-    def __init__(self, *, name: str, path: str) -> None:
-        self._name = name
+    __slots__ = ("answer", "result", "work")
+
+    def __init__(self, work: Callable[[sqlite3.Connection], Any], answer: asyncio.Future[Any]) -> None:
+        self.work = work
+        self.answer = answer
+        self.result: Any = None
+
+    def succeed(self) -> None:
+        if not self.answer.done():
+            self.answer.set_result(self.result)
+
+    def fail(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class _Writer:
+    """The one connection that writes. It is used by the event loop's thread, or by the worker's while `_is_away`."""
+
+    def __init__(self, *, path: str) -> None:
+        self._worker = Worker(name="sqlite-commit")
         self._path = path
-        self._jobs: SimpleQueue[tuple[Callable[..., Any], Any, asyncio.Future[Any]] | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._is_open = False
+        # All of these belong to the event loop's thread.
         self._connection: sqlite3.Connection | None = None
+        self._queue: list[_Job] = []
+        self._is_away = False
+        self._rest = asyncio.Event()
 
     def start(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-            self._thread.start()
+        if not self._is_open:
+            self._is_open = True
+            self._worker.start()
 
-    def stop(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._jobs.put(None)
-            thread.join()
-
-    def submit(self, job: Callable[[sqlite3.Connection, Any], T], argument: Any) -> asyncio.Future[T]:
-        if self._thread is None:
-            raise Unavailable("the database is closed")
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._jobs.put((job, argument, future))
-        return future
-
-    def _run(self) -> None:
-        while (work := self._jobs.get()) is not None:
-            job, argument, future = work
-            result: Any = None
-            error: BaseException | None = None
-            try:
-                result = job(self._open(), argument)
-            except sqlite3.Error as raised:
-                error = _error_of(raised, doing=self._name)
-                self._close()
-            except OutcomeUnknown as raised:
-                error = raised
-                self._close()
-            except Exception as raised:  # noqa: BLE001  the caller gets it
-                error = raised
-            try:
-                future.get_loop().call_soon_threadsafe(_answer, future, result, error)
-            except RuntimeError:
-                log.debug("%s finished a job whose event loop has ended", self._name)
+    async def stop(self) -> None:
+        if not self._is_open:
+            return
+        self._is_open = False
+        while self._is_away or self._queue:
+            self._rest.clear()
+            await self._rest.wait()
+        await asyncio.to_thread(self._worker.stop)
         self._close()
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self._connection = connect(self._path)
-        return self._connection
+    def submit(self, work: Callable[[sqlite3.Connection], Any]) -> asyncio.Future[Any]:
+        if not self._is_open:
+            raise Unavailable("the database is closed")
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Job(work, answer))
+        if not self._is_away:
+            self._begin()
+        return answer
+
+    def _begin(self) -> None:
+        """Open the next transaction: at once if nobody else writes, else on the worker, which can wait."""
+        connection = self._connection
+        if connection is None:
+            self._away(lambda: _open_and_begin(self._path), self._opened)
+            return
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            if is_busy(error):
+                self._away(lambda: _patiently(connection, "BEGIN IMMEDIATE"), self._begun)
+            else:
+                self._fail_all(self._take(), error_of(error))
+                self._go_on()
+        else:
+            self._run_jobs(connection)
+
+    def _away(self, work: Callable[[], T], then: Callable[[asyncio.Future[T]], None]) -> None:
+        self._is_away = True
+        self._worker.submit(work).add_done_callback(then)
+
+    def _opened(self, opening: asyncio.Future[sqlite3.Connection]) -> None:
+        if opening.exception() is None:
+            self._connection = opening.result()
+        self._begun(opening)
+
+    def _begun(self, done: asyncio.Future[Any]) -> None:
+        self._is_away = False
+        error = done.exception()
+        if self._connection is None or error is not None:
+            self._fail_all(self._take(), error_of(error) if isinstance(error, sqlite3.Error) else Internal(str(error)))
+            self._go_on()
+        else:
+            self._run_jobs(self._connection)
+
+    def _run_jobs(self, connection: sqlite3.Connection) -> None:
+        jobs = self._take()
+        try:
+            done = _run_group(connection, jobs)
+            if not done:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            # The transaction as a whole is lost: a full disk, a broken file.
+            self._fail_all(jobs, error_of(error))
+            done = []
+        if done:
+            self._away(lambda: _commit(connection), lambda commit: self._committed(commit, done))
+        else:
+            self._go_on()
+
+    def _committed(self, commit: asyncio.Future[None], jobs: list[_Job]) -> None:
+        self._is_away = False
+        error = commit.exception()
+        if error is None:
+            for job in jobs:
+                job.succeed()
+        else:
+            unknown = OutcomeUnknown(f"the database failed during COMMIT: {error}")
+            unknown.__cause__ = error
+            self._fail_all(jobs, unknown)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._queue:
+            # Not by recursion: each group gets a fresh stack, and the loop a turn.
+            asyncio.get_running_loop().call_soon(self._again)
+        else:
+            self._rest.set()
+
+    def _again(self) -> None:
+        if self._queue and not self._is_away:
+            self._begin()
+
+    def _take(self) -> list[_Job]:
+        jobs, self._queue = self._queue[:_LARGEST_GROUP], self._queue[_LARGEST_GROUP:]
+        return jobs
+
+    def _fail_all(self, jobs: list[_Job], error: Exception) -> None:
+        self._close()
+        for job in jobs:
+            job.fail(error)
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
@@ -125,155 +209,91 @@ class _Worker:
             connection.close()
 
 
-def connect(path: str) -> sqlite3.Connection:
-    """A connection in autocommit mode, set up for durability: a commit is on the disk when it returns."""
-    connection = sqlite3.connect(
-        path,
-        timeout=_BUSY_TIMEOUT_S,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=_PREPARED_STATEMENTS,
-        uri=path.startswith("file:"),
-    )
+def _open_and_begin(path: str) -> sqlite3.Connection:
+    # No waiting for locks by itself: what runs on the event loop must not block it.
+    connection = connect(path, busy_timeout_s=BUSY_TIMEOUT_S)
+    connection.execute("PRAGMA busy_timeout = 0")
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA cache_size = -16000")
-        connection.execute("PRAGMA temp_store = MEMORY")
+        _patiently(connection, "BEGIN IMMEDIATE")
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _answer(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.done():
-        return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
-
-
-def _transact(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
-    with _transaction(connection):
-        for statement in statements:
-            _do(connection, statement)
-
-
-def _execute(connection: sqlite3.Connection, argument: tuple[Query, Sequence[Any]]) -> list[Row]:
-    with _transaction(connection), _refusals(argument[0].name):
-        return _read(connection, [argument])[0]
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+def _patiently(connection: sqlite3.Connection, sql: str) -> None:
+    """Do it, waiting for other connections' locks."""
+    connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1_000)}")
     try:
-        yield
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+        connection.execute(sql)
+    finally:
+        connection.execute("PRAGMA busy_timeout = 0")
+
+
+def _commit(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        raise OutcomeUnknown(f"the database failed during COMMIT: {error}") from error
+        if not is_busy(error):
+            raise
+        _patiently(connection, "COMMIT")
 
 
-@contextmanager
-def _refusals(name: str) -> Iterator[None]:
+def _run_group(connection: sqlite3.Connection, jobs: list[_Job]) -> list[_Job]:
+    """Run the jobs; gives those that succeeded, the others have got their error and left nothing behind."""
+    if len(jobs) == 1:
+        return jobs if _run_job(connection, jobs[0]) else []
+    done = []
+    for job in jobs:
+        connection.execute("SAVEPOINT job")
+        if _run_job(connection, job):
+            done.append(job)
+        else:
+            connection.execute("ROLLBACK TO job")
+        connection.execute("RELEASE job")
+    return done
+
+
+def _run_job(connection: sqlite3.Connection, job: _Job) -> bool:
     try:
-        yield
-    except sqlite3.IntegrityError as error:
-        if error.sqlite_errorcode in _UNIQUE:
-            raise ConditionFailed(statement=name) from error
-        raise Internal(f"the database refused {name!r}: {error}") from error
+        job.result = job.work(connection)
+    except sqlite3.Error:
+        raise
+    except Exception as error:  # noqa: BLE001  it belongs to this job alone
+        job.fail(error)
+        return False
+    return True
+
+
+def _run(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
+    for statement in statements:
+        _do(connection, statement)
+
+
+def _execute(connection: sqlite3.Connection, query: Query, params: Sequence[Any]) -> list[Row]:
+    with _refusals(query.name):
+        return read(connection, query, params)
 
 
 def _do(connection: sqlite3.Connection, statement: Statement) -> None:
     query = statement.query
     touched = 0
     with _refusals(query.name):
-        for sql, params in _chunks(query, statement.rows):
+        for sql, params in chunks(query, statement.rows):
             cursor = connection.execute(sql, params)
             touched += len(cursor.fetchall()) if cursor.description else cursor.rowcount
     if statement.expect is not None and touched != statement.expect:
         raise statement.unmet()
 
 
-def _chunks(query: RowsQuery, rows: Sequence[Row]) -> list[tuple[str, list[Any]]]:
-    width = len(query.types)
-    flat = [value for row in rows for value in row]
-    for index, kind in enumerate(query.types):
-        convert = _CONVERSIONS.get(kind)
-        if convert is not None:
-            flat[index::width] = map(convert, flat[index::width])
-    done = []
-    start, left = 0, len(rows)
-    while left:
-        size = min(_LARGEST_CHUNK, 1 << (left.bit_length() - 1))
-        done.append((_sql(query, size), flat[start * width : (start + size) * width]))
-        start += size
-        left -= size
-    return done
-
-
-_SQL: dict[tuple[str, int], str] = {}
-
-
-def _sql(query: RowsQuery, size: int) -> str:
-    """The statement's text for so many rows; the same object each time, for the connection's cache of statements."""
-    sql = _SQL.get((query.sqlite, size))
-    if sql is None:
-        row = f"({', '.join('?' * len(query.types))})"
-        sql = query.sqlite.replace("{rows}", "VALUES " + ", ".join([row] * size))
-        _SQL[query.sqlite, size] = sql
-    return sql
-
-
-def _read(connection: sqlite3.Connection, reads: Sequence[tuple[Query, Sequence[Any]]]) -> list[list[Row]]:
-    results = []
-    for query, params in reads:
-        bound = [time_to_text(p) if isinstance(p, datetime) else p for p in params]
-        rows = connection.execute(query.sqlite, bound).fetchall()
-        results.append([_with_times(row, query.times) for row in rows] if query.times else rows)
-    return results
-
-
-def _with_times(row: Row, times: Sequence[int]) -> Row:
-    values = list(row)
-    for index in times:
-        values[index] = text_to_time(values[index])
-    return tuple(values)
-
-
-def time_to_text(when: datetime | None) -> str | None:
-    """The form in which Django stores and reads it: UTC without an offset. Always with microseconds, so that the
-    order of the texts is the order of the times."""
-    if when is None:
-        return None
-    if when.tzinfo is not UTC:
-        when = when.astimezone(UTC)
-    return when.isoformat(" ", "microseconds")[:26]
-
-
-def text_to_time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
-def _json_to_text(data: bytes | None) -> str | None:
-    return None if data is None else data.decode()
-
-
-_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"time": time_to_text, "json": _json_to_text}
-
-
-def _error_of(error: sqlite3.Error, *, doing: str) -> Exception:
-    """Whatever fails before COMMIT has written nothing."""
-    if isinstance(error, sqlite3.ProgrammingError | sqlite3.DataError):
-        return Internal(f"{doing}: {error}")
-    if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
-        # An error in the SQL itself, as when the tables have not been made.
-        return Internal(f"{doing}: {error}")
-    return Unavailable(f"the database can't be used: {error}")
+@contextmanager
+def _refusals(name: str) -> Iterator[None]:
+    """Tell what one statement did wrong from faults of the database, which end the whole transaction."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if isinstance(error, sqlite3.IntegrityError) and error.sqlite_errorcode in _UNIQUE:
+            raise ConditionFailed(statement=name) from error
+        if is_of_statement(error):
+            raise Internal(f"the database refused {name!r}: {error}") from error
+        raise

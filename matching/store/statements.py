@@ -68,7 +68,7 @@ _IN_PREFIX = (
 _FOUND = f"SELECT t.rowid FROM k CROSS JOIN tasks t WHERE {_IN_PREFIX}"  # noqa: S608  no request's text
 DELETE_PREFIXES = RowsQuery(
     "delete_task_prefixes",
-    f"WITH k({', '.join(_PREFIX)}) AS ({{rows}}) DELETE FROM tasks WHERE rowid IN ({_FOUND})",
+    f"WITH k({', '.join(_PREFIX)}) AS ({{rows}}) DELETE FROM tasks WHERE rowid IN ({_FOUND})",  # noqa: S608
     postgresql=f"DELETE FROM tasks t USING ({{rows}}) k WHERE {_IN_PREFIX}",  # noqa: S608  no request's text
     columns=_PREFIX,
 )
