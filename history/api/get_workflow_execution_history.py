@@ -13,11 +13,11 @@ from temporalio.api.history.v1 import History, HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest, GetWorkflowExecutionHistoryResponse
 
 from common import caller, deadline
-from history.api.unwritten_events import unwritten_task_events
 from history.engine.engine import Engine
 from history.paging import HistoryToken, encode_history_token, page_length, page_size, token_of
 from history.state import ExecutionState
 from history.transitions.close import is_open
+from history.transitions.task_response import unwritten_events
 
 NEVER = 2**62
 """An event id no run reaches: only the run's end is waited for."""
@@ -81,7 +81,8 @@ async def _page(
     info = state.info
     run_id, running = info.run_id, is_open(info.status)
     end = min(last, info.next_event_id) if last else info.next_event_id
-    at_the_end = unwritten_task_events(state) if running and caller.knows_unwritten_events() else []
+    task = (state.speculative_task or info.workflow_task) if caller.knows_unwritten_events() else None
+    at_the_end = unwritten_events(info, task) if task is not None else []
     events = await engine.events(
         namespace=request.namespace,
         workflow_id=info.workflow_id,
