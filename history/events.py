@@ -212,7 +212,10 @@ def take_buffered_timer_fired(draft: Draft, timer_id: str) -> HistoryEvent | Non
     """Remove and return the buffered fired event of a timer that the worker cancels, not knowing it has fired."""
     for order, item in draft.buffered.items():
         event = item.event
-        if event.event_type == EventType.EVENT_TYPE_TIMER_FIRED and event.timer_fired_event_attributes.timer_id == timer_id:
+        if (
+            event.event_type == EventType.EVENT_TYPE_TIMER_FIRED
+            and event.timer_fired_event_attributes.timer_id == timer_id
+        ):
             del draft.buffered[order]
             return event
     return None

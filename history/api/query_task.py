@@ -44,4 +44,3 @@ async def query_task(
             HistoryToken(run_id=info.run_id, first_event_id=1 + len(events), last_event_id=last)
         )
     return response
-

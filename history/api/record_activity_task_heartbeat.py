@@ -8,9 +8,8 @@ from temporalio.api.workflowservice.v1 import RecordActivityTaskHeartbeatRequest
 from common.contracts.tokens import TaskToken
 from history.api.activity_tokens import activity_token
 from history.engine.engine import Engine
-from history.failures import server_failure
 from history.records import ActivityItem
-from history.transitions.activities import attempt_failed, find_activity, record_heartbeat
+from history.transitions.activities import find_activity, record_heartbeat
 from history.workspace import Workspace
 
 
@@ -19,9 +18,7 @@ async def record_activity_task_heartbeat(
 ) -> RecordActivityTaskHeartbeatResponse:
     """Raises NOT_FOUND when the token's attempt is over."""
     details = request.details if request.HasField("details") else None
-    item = await beat(engine, activity_token(request.task_token), details=details, identity=request.identity)
-    if item is None:
-        return RecordActivityTaskHeartbeatResponse(cancel_requested=True)
+    item = await beat(engine, activity_token(request.task_token), details=details)
     return RecordActivityTaskHeartbeatResponse(
         cancel_requested=item.cancel_requested,
         activity_paused=item.paused_at is not None,
@@ -29,20 +26,10 @@ async def record_activity_task_heartbeat(
     )
 
 
-async def beat(
-    engine: Engine, token: TaskToken, *, details: Payloads | None, identity: str
-) -> ActivityItem | None:
-    """The activity; None when the details were over the size limit: the attempt has failed then, for good."""
-    too_large = details is not None and details.ByteSize() > engine.config.blob_limit
-
-    def transition(work: Workspace) -> ActivityItem | None:
+async def beat(engine: Engine, token: TaskToken, *, details: Payloads | None) -> ActivityItem:
+    def transition(work: Workspace) -> ActivityItem:
         draft = work.run(token.run_id)
-        item = find_activity(draft, token)
-        if not too_large:
-            return record_heartbeat(draft, item, details=details)
-        failure = server_failure("Heartbeat details exceed size limit.", non_retryable=True)
-        attempt_failed(draft, item, failure=failure, identity=identity)
-        return None
+        return record_heartbeat(draft, find_activity(draft, token), details=details)
 
     return await engine.update(
         namespace=token.namespace,

@@ -17,9 +17,7 @@ async def record_activity_task_heartbeat_by_id(
 ) -> RecordActivityTaskHeartbeatByIdResponse:
     """Raises NOT_FOUND when no such activity is started."""
     details = request.details if request.HasField("details") else None
-    item = await beat(engine, token_by_id(request), details=details, identity=request.identity)
-    if item is None:
-        return RecordActivityTaskHeartbeatByIdResponse(cancel_requested=True)
+    item = await beat(engine, token_by_id(request), details=details)
     return RecordActivityTaskHeartbeatByIdResponse(
         cancel_requested=item.cancel_requested,
         activity_paused=item.paused_at is not None,

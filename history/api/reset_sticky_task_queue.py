@@ -10,9 +10,7 @@ from history.transitions.workflow_tasks import leave_sticky_queue
 from history.workspace import Workspace
 
 
-async def reset_sticky_task_queue(
-    engine: Engine, request: ResetStickyTaskQueueRequest
-) -> ResetStickyTaskQueueResponse:
+async def reset_sticky_task_queue(engine: Engine, request: ResetStickyTaskQueueRequest) -> ResetStickyTaskQueueResponse:
     """Raises NOT_FOUND for an unknown or closed run."""
     execution = request.execution
 

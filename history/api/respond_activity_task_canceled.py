@@ -28,9 +28,7 @@ async def cancel(engine: Engine, token: TaskToken, *, details: Payloads | None, 
         draft = work.run(token.run_id)
         item = find_activity(draft, token)
         if not item.cancel_requested:
-            raise InvalidArgument(
-                "unable to mark activity as canceled without activity being request canceled first"
-            )
+            raise InvalidArgument("unable to mark activity as canceled without activity being request canceled first")
         cancel_activity(draft, item, details=details, identity=identity)
         schedule_workflow_task(draft)
 

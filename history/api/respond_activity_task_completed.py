@@ -1,4 +1,4 @@
-"""RespondActivityTaskCompleted: the activity's result."""
+"""RespondActivityTaskCompleted: the activity's result. (The frontend has seen to its size.)"""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from temporalio.api.workflowservice.v1 import (
 from common.contracts.tokens import TaskToken
 from history.api.activity_tokens import activity_token
 from history.engine.engine import Engine
-from history.failures import server_failure
-from history.transitions.activities import attempt_failed, complete_activity, find_activity
+from history.transitions.activities import complete_activity, find_activity
 from history.workspace import Workspace
 
 
@@ -26,17 +25,10 @@ async def respond_activity_task_completed(
 
 
 async def complete(engine: Engine, token: TaskToken, *, result: Payloads | None, identity: str) -> None:
-    """A result over the size limit fails the attempt instead, for good."""
-    too_large = result is not None and result.ByteSize() > engine.config.blob_limit
-
     def transition(work: Workspace) -> None:
         draft = work.run(token.run_id)
-        item = find_activity(draft, token, unstarted=not too_large)
-        if too_large:
-            failure = server_failure("Complete result exceeds size limit.", non_retryable=True)
-            attempt_failed(draft, item, failure=failure, identity=identity)
-        else:
-            complete_activity(draft, item, result=result, identity=identity)
+        item = find_activity(draft, token, unstarted=True)
+        complete_activity(draft, item, result=result, identity=identity)
 
     await engine.update(
         namespace=token.namespace,

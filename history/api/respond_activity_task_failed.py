@@ -1,4 +1,4 @@
-"""RespondActivityTaskFailed: the attempt failed; it is retried as its policy says."""
+"""RespondActivityTaskFailed: the attempt failed; it is retried as its policy says. (The frontend has seen to sizes.)"""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from temporalio.api.workflowservice.v1 import RespondActivityTaskFailedRequest, 
 from common.contracts.tokens import TaskToken
 from history.api.activity_tokens import activity_token
 from history.engine.engine import Engine
-from history.failures import server_failure, truncated
 from history.transitions.activities import attempt_failed, find_activity
 from history.workspace import Workspace
 
@@ -17,27 +16,11 @@ from history.workspace import Workspace
 async def respond_activity_task_failed(
     engine: Engine, request: RespondActivityTaskFailedRequest
 ) -> RespondActivityTaskFailedResponse:
-    """Raises NOT_FOUND when the token's attempt is over. What is over a size limit is told in `failures`."""
-    response = RespondActivityTaskFailedResponse()
+    """Raises NOT_FOUND when the token's attempt is over."""
     failure = request.failure if request.HasField("failure") else None
     details = request.last_heartbeat_details if request.HasField("last_heartbeat_details") else None
-    limit = engine.config.blob_limit
-    if details is not None and details.ByteSize() > limit:
-        response.failures.append(server_failure("Heartbeat details exceed size limit.", non_retryable=True))
-        details = None
-    if failure is not None and failure.ByteSize() > limit:
-        cut = server_failure("Failure exceeds size limit.")
-        response.failures.append(cut)
-        failure = _within(failure, limit)
     await fail(engine, activity_token(request.task_token), failure=failure, details=details, identity=request.identity)
-    return response
-
-
-def _within(failure: Failure, limit: int) -> Failure:
-    """The failure cut to the limit, as the cause of one that says so."""
-    result = server_failure("Failure exceeds size limit.")
-    result.cause.CopyFrom(truncated(failure, limit))
-    return result
+    return RespondActivityTaskFailedResponse()
 
 
 async def fail(

@@ -46,9 +46,7 @@ async def respond_workflow_task_completed(
     return response
 
 
-async def _complete(
-    engine: Engine, request: RespondWorkflowTaskCompletedRequest, token: TaskToken
-) -> Completion:
+async def _complete(engine: Engine, request: RespondWorkflowTaskCompletedRequest, token: TaskToken) -> Completion:
     known = engine.namespaces.last_known(token.namespace)
     custom = known.search_attributes if known is not None else None
     try:
@@ -78,9 +76,7 @@ async def _complete(
         raise InvalidArgument(reason) from large
 
 
-def _answer_queries(
-    engine: Engine, completion: Completion, results: Mapping[str, WorkflowQueryResult]
-) -> None:
+def _answer_queries(engine: Engine, completion: Completion, results: Mapping[str, WorkflowQueryResult]) -> None:
     """Hand the worker's query results over; without another task pending the rest can be asked directly."""
     try:
         queries = engine.registry(completion.run_id).queries

@@ -50,9 +50,7 @@ _ENDS = {
 @handles(CommandType.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK)
 def schedule_activity(ctx: CommandContext, command: Command) -> None:
     if not command.HasField("schedule_activity_task_command_attributes"):
-        raise ctx.bad(
-            BAD_SCHEDULE, "ScheduleActivityTaskCommandAttributes is not set on ScheduleActivityTaskCommand."
-        )
+        raise ctx.bad(BAD_SCHEDULE, "ScheduleActivityTaskCommandAttributes is not set on ScheduleActivityTaskCommand.")
     attributes = command.schedule_activity_task_command_attributes
     try:
         scheduled = _scheduled_attributes(ctx, attributes)

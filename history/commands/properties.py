@@ -64,9 +64,7 @@ def modify_properties(ctx: CommandContext, command: Command) -> None:
     fields = attributes.upserted_memo.fields
     if not fields:
         raise ctx.bad(BAD_PROPERTIES, f"UpsertedMemo.Fields is not set on {name}.")
-    check_size(
-        ctx, map_size(fields), BAD_PROPERTIES, "ModifyWorkflowPropertiesCommandAttributes exceeds size limit."
-    )
+    check_size(ctx, map_size(fields), BAD_PROPERTIES, "ModifyWorkflowPropertiesCommandAttributes exceeds size limit.")
     if Memo(fields=merged(ctx.draft.info.memo, fields)).ByteSize() > ctx.work.config.memo_limit:
         raise BadCommand(
             BAD_PROPERTIES,

@@ -109,9 +109,7 @@ def start_activity_task(work: Workspace, request: RecordActivityTaskStarted) -> 
         stamp = None
         if poll.worker_version_capabilities.use_versioning:
             stamp = WorkerVersionStamp(build_id=poll.worker_version_capabilities.build_id, use_versioning=True)
-        item = start_activity(
-            draft, item, request_id=request.request_id, identity=poll.identity, worker_version=stamp
-        )
+        item = start_activity(draft, item, request_id=request.request_id, identity=poll.identity, worker_version=stamp)
     return StartedActivity(info=draft.info, item=item, scheduled_event=scheduled_event)
 
 
@@ -215,9 +213,7 @@ def attempt_failed(
     return state
 
 
-def timeout_activity(
-    draft: Draft, item: ActivityItem, *, failure: Failure, retry_state: RetryState.ValueType
-) -> None:
+def timeout_activity(draft: Draft, item: ActivityItem, *, failure: Failure, retry_state: RetryState.ValueType) -> None:
     """The activity's time is up for good. The caller schedules the workflow task."""
     started_event_id = _write_started(draft, item, None)
     add_event(

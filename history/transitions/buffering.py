@@ -1,7 +1,7 @@
 """What happens to buffered events beside their numbering (see `history.events`).
 
-    wire_event(draft, event, started) -> None   fill in the ids that a flushed event and its records had to wait for
-    release_full_buffer(draft) -> None          too many or too large: the started task fails, so that they can be flushed
+wire_event(draft, event, started) -> None   fill in the ids that a flushed event and its records had to wait for
+release_full_buffer(draft) -> None          too many or too large: the started task fails, so that they can be flushed
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from history.state import AdmittedUpdate, Draft
 
 
 def _is_outgoing(update: AdmittedUpdate, *, again: bool) -> bool:
-    return not update.accepted_event_id and (again or not update.sent)
+    """One without a request reaches the worker as an event."""
+    return update.request is not None and (again or not update.sent)
 
 
 def has_outgoing(draft: Draft) -> bool:
@@ -31,7 +32,7 @@ def send_messages(draft: Draft, *, started_event_id: int, again: bool) -> list[M
         return []
     messages = []
     for update_id, update in list(draft.admitted.items()):
-        if not _is_outgoing(update, again=again):
+        if update.request is None or not _is_outgoing(update, again=again):
             continue
         draft.admitted[update_id] = replace(update, sent=True)
         body = Any()

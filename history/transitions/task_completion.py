@@ -17,7 +17,6 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
-from temporalio.api.common.v1 import WorkerVersionStamp
 from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import TimeoutType, VersioningBehavior, WorkerVersioningMode, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import WorkflowTaskCompletedEventAttributes
@@ -154,9 +153,7 @@ def _check_request(draft: Draft, request: ws.RespondWorkflowTaskCompletedRequest
     ):
         raise InvalidArgument("Workflow using versioning must continue to use versioning.")
     if request.intermediate_page or request.page_number:
-        raise FailedPrecondition(
-            f"workflow task completion pagination is disabled for this namespace {info.namespace}"
-        )
+        raise FailedPrecondition(f"workflow task completion pagination is disabled for this namespace {info.namespace}")
 
 
 # --- the completed event
@@ -202,18 +199,13 @@ def _completed_attributes(
         started_event_id=task.started_event_id,
         identity=request.identity,
         binary_checksum=request.binary_checksum,
-        worker_version=_present(request, "worker_version_stamp"),
-        sdk_metadata=_present(request, "sdk_metadata"),
-        metering_metadata=_present(request, "metering_metadata"),
+        worker_version=request.worker_version_stamp if request.HasField("worker_version_stamp") else None,
+        sdk_metadata=request.sdk_metadata if request.HasField("sdk_metadata") else None,
+        metering_metadata=request.metering_metadata if request.HasField("metering_metadata") else None,
     )
     if request.HasField("deployment_options") or request.HasField("deployment"):
         _add_deployment(attributes, request)
     return attributes
-
-
-def _present(request: ws.RespondWorkflowTaskCompletedRequest, field: str) -> WorkerVersionStamp | None:
-    value: WorkerVersionStamp | None = getattr(request, field) if request.HasField(field) else None
-    return value
 
 
 def _add_deployment(

@@ -23,7 +23,8 @@ from common.contracts.tokens import TaskToken, encode_token
 from common.protos import duration, timestamp
 from history.records import ExecutionInfo, WorkflowTask
 from history.transitions.activities import StartedActivity
-from history.transitions.workflow_tasks import StartedTask, scheduled_attributes, started_attributes, token_time
+from history.transitions.task_events import scheduled_attributes, started_attributes
+from history.transitions.workflow_tasks import StartedTask, token_time
 
 
 def is_unwritten(info: ExecutionInfo, task: WorkflowTask) -> bool:

@@ -101,9 +101,7 @@ def _time_out_activity(draft: Draft, item: ActivityItem, kind: TimeoutType.Value
     timeout_activity(
         draft,
         item,
-        failure=timeout_failure(
-            message, kind, cause=item.last_failure, last_heartbeat_details=item.heartbeat_details
-        ),
+        failure=timeout_failure(message, kind, cause=item.last_failure, last_heartbeat_details=item.heartbeat_details),
         retry_state=state,
     )
     return True

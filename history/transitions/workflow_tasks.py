@@ -28,8 +28,6 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import (
     HistoryEvent,
     WorkflowTaskFailedEventAttributes,
-    WorkflowTaskScheduledEventAttributes,
-    WorkflowTaskStartedEventAttributes,
     WorkflowTaskTimedOutEventAttributes,
 )
 from temporalio.api.protocol.v1 import Message as ProtocolMessage
@@ -37,7 +35,6 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 
 from common.contracts.history import RecordWorkflowTaskStarted
 from common.errors import NotFound, TaskAlreadyStarted, TaskObsolete
-from common.protos import duration
 from history.apply.workflow_tasks import end_failed_task
 from history.events import add_event, flush_buffered
 from history.records import ExecutionInfo, TransferTask, WorkflowTask
@@ -45,6 +42,7 @@ from history.state import Draft
 from history.transitions.deadlines import lower_deadline, workflow_task_deadline
 from history.transitions.messages import send_messages
 from history.transitions.problems import report_problems
+from history.transitions.task_events import scheduled_attributes, started_attributes
 from history.workspace import Workspace
 
 PLAIN_ATTEMPTS = 3
@@ -145,7 +143,8 @@ def stretched_timeout(task_timeout: timedelta, attempt: int) -> timedelta:
     if attempt <= PLAIN_ATTEMPTS:
         return task_timeout
     exponent = min(attempt - PLAIN_ATTEMPTS - 1, 10)
-    return task_timeout + min(RETRY_INITIAL * 2**exponent, RETRY_MAXIMUM)
+    longer: timedelta = RETRY_INITIAL * (1 << exponent)
+    return task_timeout + min(longer, RETRY_MAXIMUM)
 
 
 def _dispatch(draft: Draft, task: WorkflowTask) -> None:
@@ -173,37 +172,6 @@ def _dispatch(draft: Draft, task: WorkflowTask) -> None:
 # --- events of a task
 
 
-def task_queue_message(info: ExecutionInfo) -> TaskQueue:
-    """Where the run's next workflow task goes: its worker's sticky queue, or its normal one."""
-    if info.sticky_queue:
-        return TaskQueue(
-            name=info.sticky_queue, kind=TaskQueueKind.TASK_QUEUE_KIND_STICKY, normal_name=info.task_queue
-        )
-    return TaskQueue(name=info.task_queue, kind=TaskQueueKind.TASK_QUEUE_KIND_NORMAL)
-
-
-def scheduled_attributes(
-    info: ExecutionInfo, *, attempt: int, start_to_close: timedelta
-) -> WorkflowTaskScheduledEventAttributes:
-    return WorkflowTaskScheduledEventAttributes(
-        task_queue=task_queue_message(info), start_to_close_timeout=duration(start_to_close), attempt=attempt
-    )
-
-
-def started_attributes(
-    task: WorkflowTask, *, scheduled_event_id: int, identity: str, worker_version: WorkerVersionStamp | None = None
-) -> WorkflowTaskStartedEventAttributes:
-    return WorkflowTaskStartedEventAttributes(
-        scheduled_event_id=scheduled_event_id,
-        identity=identity,
-        request_id=task.request_id,
-        suggest_continue_as_new=task.suggest_continue_as_new,
-        suggest_continue_as_new_reasons=task.suggest_reasons,
-        history_size_bytes=task.history_size_bytes,
-        worker_version=worker_version,
-    )
-
-
 def _write_scheduled(
     draft: Draft, *, attempt: int, start_to_close: timedelta, event_time: datetime | None = None
 ) -> HistoryEvent:
@@ -216,9 +184,7 @@ def write_task_events(
 ) -> WorkflowTask:
     """Write the scheduled event, and the started event if it was started, of a task that has none. The task must no
     longer be pending in the draft. Returns it with its real ids, as the draft then has it pending."""
-    _write_scheduled(
-        draft, attempt=task.attempt, start_to_close=task.start_to_close, event_time=task.scheduled_at
-    )
+    _write_scheduled(draft, attempt=task.attempt, start_to_close=task.start_to_close, event_time=task.scheduled_at)
     info = draft.info
     assert info.workflow_task is not None
     info.workflow_task = replace(info.workflow_task, original_scheduled_at=task.original_scheduled_at, stamp=task.stamp)
@@ -271,9 +237,7 @@ def start_workflow_task(work: Workspace, request: RecordWorkflowTaskStarted) -> 
     stamp = None
     if poll.worker_version_capabilities.use_versioning and draft.info.assigned_build_id:
         stamp = WorkerVersionStamp(build_id=poll.worker_version_capabilities.build_id, use_versioning=True)
-    task = start_task(
-        draft, task, request_id=request.request_id, identity=poll.identity, worker_version=stamp
-    )
+    task = start_task(draft, task, request_id=request.request_id, identity=poll.identity, worker_version=stamp)
     return _started(draft, task)
 
 
@@ -449,7 +413,9 @@ def _unstuck(info: ExecutionInfo, task: WorkflowTask) -> WorkflowTask:
     return replace(task, sticky=False, task_queue=info.task_queue) if task.sticky else task
 
 
-def check_started(draft: Draft, *, scheduled_event_id: int, started_event_id: int, attempt: int, started_at: str) -> WorkflowTask:
+def check_started(
+    draft: Draft, *, scheduled_event_id: int, started_event_id: int, attempt: int, started_at: str
+) -> WorkflowTask:
     """The started task that a worker's token speaks of; NOT_FOUND when it is no longer the pending one."""
     task = draft.workflow_task
     if (
