@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct, field
 from temporalio.api.common.v1 import Payload
@@ -49,11 +49,15 @@ class ListPage(Struct, kw_only=True):
 
 
 class CountGroup(Struct, kw_only=True):
-    values: list[Any]
+    """The values that the group's runs share, one for each attribute of GROUP BY, typed in their metadata."""
+
+    values: list[Payload]
     count: int
 
 
 class CountResult(Struct, kw_only=True):
+    """`groups` is empty without GROUP BY."""
+
     count: int
     groups: list[CountGroup]
 
@@ -65,9 +69,17 @@ class VisibilityClient(Protocol):
         ...
 
     async def list_workflow_executions(
-        self, *, namespace: str, query: str, page_size: int, next_page_token: bytes
+        self, *, namespace: str, query: str, page_size: int, next_page_token: bytes, custom_attributes: Mapping[str, str]
     ) -> ListPage:
-        """Upstream's filter language; InvalidArgument names the token at fault."""
+        """The runs that a filter in upstream's language finds, in upstream's order.
+
+        `custom_attributes` are the namespace's own search attributes, name → type name (Keyword, Int, …). Raises
+        InvalidArgument that names what is wrong with the query or the token. A page may be empty and not the last.
+        """
         ...
 
-    async def count_workflow_executions(self, *, namespace: str, query: str) -> CountResult: ...
+    async def count_workflow_executions(
+        self, *, namespace: str, query: str, custom_attributes: Mapping[str, str]
+    ) -> CountResult:
+        """How many runs the filter finds, and with GROUP BY how many for each value."""
+        ...

@@ -1,0 +1,77 @@
+"""Every statement on the table: what writes it as it stands here, what reads it put together around a filter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from common.database import Query, RowsQuery
+from visibility.store.rows import COLUMNS, DELETED, SHOWN, SHOWN_TIMES
+
+NEVER = "9999-12-31 23:59:59.999999"
+_CLOSING_SQLITE = f"COALESCE(close_time, '{NEVER}')"
+_CLOSING_POSTGRESQL = f"COALESCE(close_time, '{NEVER}+00'::timestamptz)"
+_MARK = re.compile("%[s%]")
+
+# Insert each row, or put it in place of one made from an older intent.
+UPSERT = RowsQuery(
+    "upsert_visibility",
+    f"INSERT INTO visibility ({', '.join(COLUMNS)}) {{rows}} ON CONFLICT (run_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "run_id")
+    + " WHERE visibility.task_id < excluded.task_id",
+    columns=COLUMNS,
+)
+
+# Forget deletions that are long past; there is one row, the time.
+FORGET_DELETED = RowsQuery(
+    "forget_deleted_visibility",
+    f"DELETE FROM visibility WHERE namespace = '{DELETED}' AND {_CLOSING_SQLITE} < ({{rows}})",
+    postgresql=f"DELETE FROM visibility WHERE namespace = '{DELETED}' AND {_CLOSING_POSTGRESQL} < ({{rows}})",
+    columns={"before": "time"},
+)
+
+
+class Condition:
+    """A condition of a read, as Django's compiler gives it: SQL with `%s` for each parameter and `%%` for a sign."""
+
+    __slots__ = ("params", "sql")
+
+    def __init__(self, sql: str, *params: object) -> None:
+        self.sql = sql
+        self.params = params
+
+
+def list_page(condition: Condition, *, dialect: str, limit: int) -> tuple[Query, list[object]]:
+    """The first rows of the order that fulfil the condition."""
+    order = f"{closing(dialect)} DESC, start_time DESC, run_id"
+    sql = f"SELECT {', '.join(SHOWN)} FROM visibility WHERE {condition.sql} ORDER BY {order} LIMIT %s"
+    return _query("list_visibility", sql, times=SHOWN_TIMES), [*condition.params, limit]
+
+
+def count(condition: Condition, *, group_by: str = "") -> tuple[Query, list[object]]:
+    """How many rows fulfil the condition; by values of the expression `group_by`, when one is given."""
+    if group_by:
+        sql = f"SELECT {group_by}, count(*) FROM visibility WHERE {condition.sql} GROUP BY 1 ORDER BY 1"
+    else:
+        sql = f"SELECT count(*) FROM visibility WHERE {condition.sql}"
+    return _query("count_visibility", sql), list(condition.params)
+
+
+def closing(dialect: str) -> str:
+    """The close time by which runs are ordered, as the indexes have it."""
+    return _CLOSING_SQLITE if dialect == "sqlite" else _CLOSING_POSTGRESQL
+
+
+def _query(name: str, sql: str, *, times: tuple[int, ...] = ()) -> Query:
+    numbers = iter(range(1, len(sql)))
+    return Query(
+        name,
+        _marked(sql, lambda: "?"),
+        postgresql=_marked(sql, lambda: f"${next(numbers)}"),
+        times=times,
+        prepare=False,
+    )
+
+
+def _marked(sql: str, mark: Callable[[], str]) -> str:
+    return _MARK.sub(lambda found: mark() if found[0] == "%s" else "%", sql)
