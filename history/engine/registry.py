@@ -39,7 +39,9 @@ class QueryRegistry:
     def remove(self, query_id: str) -> None:
         """Forget a query, answered or not. Idempotent."""
         self._queries.pop(query_id, None)
-        self._answers.pop(query_id, None)
+        answer = self._answers.pop(query_id, None)
+        if answer is not None and answer.done() and not answer.cancelled():
+            answer.exception()  # seen: else asyncio complains of an answer that came after its caller had left
 
     def waiting(self) -> dict[str, WorkflowQuery]:
         """The queries to send with a workflow task that is being started: id → query. They stay until answered, so a task
