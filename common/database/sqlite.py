@@ -277,12 +277,13 @@ def _execute(connection: sqlite3.Connection, query: Query, params: Sequence[Any]
 
 def _do(connection: sqlite3.Connection, statement: Statement) -> None:
     query = statement.query
-    touched = 0
+    # Not the cursor's rowcount: it is not kept for a statement that begins with WITH.
+    before = connection.total_changes
+    returned = 0
     with _refusals(query.name):
         for sql, params in chunks(query, statement.rows):
-            cursor = connection.execute(sql, params)
-            touched += len(cursor.fetchall()) if cursor.description else cursor.rowcount
-    if statement.expect is not None and touched != statement.expect:
+            returned += len(connection.execute(sql, params).fetchall())
+    if statement.expect is not None and returned + connection.total_changes - before != statement.expect:
         raise statement.unmet()
 
 
