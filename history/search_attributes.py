@@ -8,47 +8,17 @@ Source: upstream's common/searchattribute/validator.go and sadefs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from temporalio.api.common.v1 import Payload
 
 from common.errors import InvalidArgument
+from common.search_attributes import PREDEFINED, SETTABLE, SYSTEM, Undecodable, decode, fits
 
 KEYS_LIMIT = 100
 VALUE_LIMIT = 2 * 1024
 TOTAL_LIMIT = 40 * 1024
-
-SYSTEM = frozenset(
-    (
-        "WorkflowId", "RunId", "WorkflowType", "StartTime", "ExecutionTime", "CloseTime", "ExecutionStatus", "TaskQueue",
-        "HistoryLength", "ExecutionDuration", "StateTransitionCount", "HistorySizeBytes", "ParentWorkflowId",
-        "ParentRunId", "RootWorkflowId", "RootRunId",
-    )
-)  # fmt: skip
-"""The server's own picture of a run; nobody sets them."""
-SETTABLE = {
-    "TemporalChangeVersion": "KeywordList",
-    "BinaryChecksums": "KeywordList",
-    "BuildIds": "KeywordList",
-    "BatcherNamespace": "Keyword",
-    "BatcherUser": "Keyword",
-    "TemporalScheduledStartTime": "Datetime",
-    "TemporalScheduledById": "Keyword",
-    "TemporalSchedulePaused": "Bool",
-    "TemporalNamespaceDivision": "Keyword",
-    "TemporalPauseInfo": "KeywordList",
-    "TemporalReportedProblems": "KeywordList",
-}
-"""Predefined ones that a workflow may set all the same."""
-INTERNAL = frozenset(
-    (
-        "TemporalWorkerDeploymentVersion", "TemporalWorkflowVersioningBehavior", "TemporalWorkerDeployment",
-        "TemporalUsedWorkerDeploymentVersions", "TemporalExternalPayloadCount", "TemporalExternalPayloadSizeBytes",
-    )
-)  # fmt: skip
 
 
 def check_search_attributes(fields: Mapping[str, Payload], *, custom: Mapping[str, str]) -> None:
@@ -56,13 +26,19 @@ def check_search_attributes(fields: Mapping[str, Payload], *, custom: Mapping[st
     if len(fields) > KEYS_LIMIT:
         raise InvalidArgument(f"number of search attributes {len(fields)} exceeds limit {KEYS_LIMIT}")
     for name in sorted(fields):
-        if name in SYSTEM or name in INTERNAL:
+        if name in SYSTEM or (name in PREDEFINED and name not in SETTABLE):
             raise InvalidArgument(f"{name} attribute can't be set in SearchAttributes")
         type_name = custom.get(name) or SETTABLE.get(name)
         if type_name is None:
             raise InvalidArgument(f"search attribute {name} is not defined")
-        value, readable = _decode(fields[name])
-        if not readable or not _fits(value, type_name):
+        payload = fields[name]
+        try:
+            value = decode(payload)
+        except Undecodable:
+            raise InvalidArgument(
+                f"invalid value for search attribute {name} of type {type_name}: value from <{payload}>"
+            ) from None
+        if not fits(value, type_name):
             raise InvalidArgument(f"invalid value for search attribute {name} of type {type_name}: {_shown(value)}")
 
 
@@ -77,45 +53,6 @@ def check_size(fields: Mapping[str, Payload]) -> None:
         total += len(name) + payload.ByteSize()
     if total > TOTAL_LIMIT:
         raise InvalidArgument(f"total size of search attributes {total} exceeds size limit {TOTAL_LIMIT}")
-
-
-def _decode(payload: Payload) -> tuple[Any, bool]:
-    """The value, and whether it could be read."""
-    if payload.metadata.get("encoding") == b"binary/null" or not payload.data:
-        return None, True
-    try:
-        return json.loads(payload.data), True
-    except ValueError:
-        return payload.data, False
-
-
-def _fits(value: Any, type_name: str) -> bool:
-    """A value of the type, nothing (which unsets it), or a list of at most one such value."""
-    if value is None or value == []:
-        return True
-    if type_name == "KeywordList":
-        values = value if isinstance(value, list) else [value]
-        return all(isinstance(item, str) for item in values)
-    if isinstance(value, list):
-        return len(value) == 1 and _fits(value[0], type_name)
-    match type_name:
-        case "Bool":
-            return isinstance(value, bool)
-        case "Int":
-            return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-        case "Double":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "Datetime":
-            return isinstance(value, str) and _is_time(value)
-        case _:
-            return isinstance(value, str)
-
-
-def _is_time(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
 
 
 def _shown(value: Any) -> str:
