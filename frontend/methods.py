@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from enum import Enum
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -70,8 +71,9 @@ class Method(Struct, frozen=True):
     """The namespace states in which it may be called."""
 
 
-def all_methods() -> list[Method]:
-    return [_method(service, method) for service in SERVICES for method in service.methods]
+@cache
+def all_methods() -> tuple[Method, ...]:
+    return tuple(_method(service, method) for service in SERVICES for method in service.methods)
 
 
 def unknown_method(service: str, method: str) -> Unimplemented:

@@ -1,0 +1,1 @@
+"""The frontend alone: a real gRPC server before fakes of the other roles."""

@@ -1,0 +1,71 @@
+"""A frontend on a free port before fakes, and a client for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import pytest
+from temporalio.api.operatorservice import v1 as operator_v1
+from temporalio.api.workflowservice import v1 as ws
+
+from common.clock import ManualClock
+from frontend.config import FrontendConfig
+from frontend.server import FrontendServer
+from history.namespaces import NamespaceRegistry
+from tests.behaviours.harness import Refusal, refusal
+
+from .fakes import FakeMatching, FakeRole, FakeVisibility, MemoryNamespaceStore
+
+DEADLINE_S = 10.0
+
+
+@dataclass
+class Setup:
+    """One frontend and everything around it."""
+
+    history: FakeRole = field(default_factory=FakeRole)
+    matching: FakeMatching = field(default_factory=FakeMatching)
+    visibility: FakeVisibility = field(default_factory=FakeVisibility)
+    store: MemoryNamespaceStore = field(default_factory=MemoryNamespaceStore)
+    clock: ManualClock = field(default_factory=ManualClock)
+    config: FrontendConfig = field(default_factory=FrontendConfig)
+
+    def __post_init__(self) -> None:
+        self.namespaces = NamespaceRegistry(store=self.store, clock=self.clock)
+        self.server = FrontendServer(
+            history=self.history,
+            matching=self.matching,
+            visibility=self.visibility,
+            namespaces=self.namespaces,
+            clock=self.clock,
+            config=self.config,
+            address="127.0.0.1:0",
+        )
+        self.channel: grpc.aio.Channel
+
+    @property
+    def address(self) -> str:
+        return self.server.addresses()["frontend"]
+
+    def call(self, request: Any, *, deadline_s: float | None = DEADLINE_S) -> Awaitable[Any]:
+        """The method that the request's type names."""
+        method = type(request).__name__.removesuffix("Request")
+        module = ws if hasattr(ws, type(request).__name__) else operator_v1
+        stub = (ws.WorkflowServiceStub if module is ws else operator_v1.OperatorServiceStub)(self.channel)
+        return getattr(stub, method)(request, timeout=deadline_s)
+
+    async def refused(self, request: Any, *, deadline_s: float | None = DEADLINE_S) -> Refusal:
+        return await refusal(self.call(request, deadline_s=deadline_s))
+
+
+@pytest.fixture
+async def setup() -> AsyncIterator[Setup]:
+    made = Setup()
+    await made.server.start()
+    async with grpc.aio.insecure_channel(made.address) as channel:
+        made.channel = channel
+        yield made
+    await made.server.stop()

@@ -1,0 +1,123 @@
+"""History, Matching, Visibility and the namespace table as the frontend's tests need them: they remember what they were
+asked, and answer what the test says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from temporalio.api.workflowservice import v1 as ws
+
+from common.contracts.visibility import CountResult, ListPage
+from common.errors import ConditionFailed, NamespaceAlreadyExists
+from history.records import NamespaceRecord
+
+Answer = Callable[[Any], Any]
+
+
+class FakeRole:
+    """Any method called with one request: the answer set for it, else an empty response of its name."""
+
+    absent: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, Any]] = []
+        self.answers: dict[str, Answer] = {}
+
+    def answer(self, method: str, answer: Any) -> None:
+        """An exception is raised, a function is called with the request (and awaited), anything else is answered."""
+        self.answers[method] = answer
+
+    def asked(self, method: str) -> list[Any]:
+        return [request for name, request in self.requests if name == method]
+
+    def last(self) -> Any:
+        return self.requests[-1][1]
+
+    def __getattr__(self, name: str) -> Callable[[Any], Awaitable[Any]]:
+        if name.startswith("_") or name in self.absent:
+            raise AttributeError(name)
+
+        async def call(request: Any, **_: Any) -> Any:
+            self.requests.append((name, request))
+            answer = self.answers.get(name)
+            if answer is None:
+                return _empty_response(request)
+            if isinstance(answer, BaseException):
+                raise answer
+            if callable(answer):
+                answer = answer(request)
+                return await answer if asyncio.iscoroutine(answer) else answer
+            return answer
+
+        return call
+
+
+class FakeMatching(FakeRole):
+    absent = frozenset(("list_workers", "count_workers", "describe_worker", "update_task_queue_config", "record_worker_heartbeat"))
+
+
+class FakeVisibility:
+    def __init__(self) -> None:
+        self.pages: list[ListPage] = []
+        self.counted = CountResult(count=0, groups=[])
+        self.lists: list[dict[str, Any]] = []
+        self.counts: list[dict[str, Any]] = []
+
+    async def list_workflow_executions(self, **asked: Any) -> ListPage:
+        self.lists.append(asked)
+        return self.pages.pop(0) if self.pages else ListPage(executions=[], next_page_token=b"")
+
+    async def count_workflow_executions(self, **asked: Any) -> CountResult:
+        self.counts.append(asked)
+        return self.counted
+
+
+class MemoryNamespaceStore:
+    """The table as a dictionary. `reads` counts lookups by name."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, NamespaceRecord] = {}
+        self.reads = 0
+        self.error: Exception | None = None
+
+    async def create(self, record: NamespaceRecord) -> None:
+        self._fail()
+        if record.name in self.records:
+            raise NamespaceAlreadyExists(record.name)
+        self.records[record.name] = record
+
+    async def get(self, name: str) -> NamespaceRecord | None:
+        self._fail()
+        self.reads += 1
+        await asyncio.sleep(0)
+        return self.records.get(name)
+
+    async def get_by_id(self, namespace_id: str) -> NamespaceRecord | None:
+        self._fail()
+        return next((record for record in self.records.values() if record.namespace_id == namespace_id), None)
+
+    async def update(self, record: NamespaceRecord, *, expected_version: int) -> None:
+        self._fail()
+        stored = self.records.get(record.name)
+        if stored is None or stored.notification_version != expected_version:
+            raise ConditionFailed(statement="update namespace")
+        self.records[record.name] = record
+
+    async def delete(self, name: str) -> None:
+        self._fail()
+        self.records.pop(name, None)
+
+    async def list(self, *, after: str, limit: int) -> list[NamespaceRecord]:
+        self._fail()
+        names = sorted(name for name in self.records if name > after)
+        return [self.records[name] for name in names[:limit]]
+
+    def _fail(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+def _empty_response(request: Any) -> Any:
+    return getattr(ws, type(request).__name__.removesuffix("Request") + "Response")()
