@@ -84,7 +84,7 @@ async def test_continue_as_new_keeps_the_chain(client: Client, queue: str) -> No
 
 async def test_terminate(client: Client, queue: str) -> None:
     handle = await client.start_workflow(workflows.Conversation.run, id=new_id(), task_queue=queue)
-    await handle.terminate("enough")
+    await handle.terminate(reason="enough")
     with pytest.raises(WorkflowFailureError, match="Workflow execution failed") as caught:
         await handle.result()
     assert "enough" in str(caught.value.cause)
