@@ -165,6 +165,8 @@ class ExecutionInfo(Record, kw_only=True):
     activity_count: int = 0
     update_count: int = 0
     """Updates ever accepted or completed; the total limit counts these."""
+    updates_in_flight: int = 0
+    """Of them, those not completed."""
     external_payload_count: int = 0
     history_size: int = 0
     """Bytes of the events' protobuf form."""

@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, cast
 
+import history.processors  # noqa: F401  registers the handlers of transfer tasks
 from common.contracts.history import HistoryClient
 from common.errors import Unimplemented
 from history.engine.engine import Engine

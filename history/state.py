@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct, field
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.update.v1 import Outcome
 from temporalio.api.update.v1 import Request as UpdateRequest
 
+from common.errors import TemporalError
 from common.records import Record
 from history.records import (
     ActivityItem,
@@ -119,14 +121,27 @@ def is_deleted(value: object) -> bool:
     return value is _DELETED
 
 
-class AdmittedUpdate(Struct, kw_only=True):
-    """An update that waits for the worker's answer; in memory only, its client sends it again after a crash."""
+class UpdateTicket:
+    """Where the callers of an admitted update find how it ended when that leaves no trace in the state: rejected, or given
+    up. Set after a commit only."""
 
-    request: UpdateRequest
+    __slots__ = ("outcome", "error")
+
+    def __init__(self) -> None:
+        self.outcome: Outcome | None = None
+        self.error: TemporalError | None = None
+
+
+class AdmittedUpdate(Struct, kw_only=True):
+    """An update that waits for the worker's answer; in memory only, its client sends it again after a crash. Once it is
+    accepted it is in `updates` instead."""
+
+    request: UpdateRequest | None
+    """None for one whose admission is an event of the history, where the worker finds it."""
     protocol_instance_id: str
     sent: bool = False
     """Whether it went out with a started workflow task."""
-    accepted_event_id: int = 0
+    ticket: UpdateTicket = field(default_factory=UpdateTicket)
 
 
 PERSISTED: dict[str, tuple[str, type[Record], type]] = {

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from msgspec import Struct
-from temporalio.api.common.v1 import Payloads, WorkflowExecution
-from temporalio.api.failure.v1 import Failure
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import ParentClosePolicy
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice import v1 as ws
 
 
@@ -39,24 +40,41 @@ class RecordActivityTaskStarted(Struct, kw_only=True):
     poll: ws.PollActivityTaskQueueRequest
 
 
+class StartChild(Struct, kw_only=True):
+    """A run starts its child. Repeating it with the same request id gives the same run. The child's first workflow task waits
+    for `schedule_first_workflow_task`, so that no child acts before its parent has recorded the start."""
+
+    request: ws.StartWorkflowExecutionRequest
+    parent_namespace: str
+    parent_namespace_id: str
+    parent: WorkflowExecution
+    initiated_event_id: int
+    root: WorkflowExecution
+
+
 class ChildClosed(Struct, kw_only=True):
-    """A child tells its parent's run how it ended: exactly one of result/failure/neither with the close event's kind."""
+    """A child tells its parent's run how it ended."""
 
     namespace: str
     """The parent's."""
     workflow_id: str
     run_id: str
     initiated_event_id: int
-    child_namespace: str
     child: WorkflowExecution
-    child_type: str
-    close_event_type: int
-    """temporalio.api.enums EventType of the child's close event."""
-    result: Payloads | None = None
-    failure: Failure | None = None
-    new_run_id: str = ""
-    retry_state: int = 0
-    started_event_id: int = 0
+    """The last run of the child's chain."""
+    child_first_run_id: str
+    close_event: HistoryEvent
+
+
+class OrphanedChild(Struct, kw_only=True):
+    """A parent closed after it had its child created and before it recorded that: what becomes of that child."""
+
+    namespace: str
+    """The child's."""
+    workflow_id: str
+    start_request_id: str
+    parent: WorkflowExecution
+    policy: ParentClosePolicy.ValueType
 
 
 class HistoryClient(Protocol):
@@ -79,7 +97,21 @@ class HistoryClient(Protocol):
         ...
 
     # from other executions' processors
-    async def child_closed(self, request: ChildClosed) -> None: ...
+    async def start_child_workflow_execution(self, request: StartChild) -> ws.StartWorkflowExecutionResponse:
+        """Raises WorkflowExecutionAlreadyStarted, NamespaceNotFound."""
+        ...
+
+    async def schedule_first_workflow_task(self, *, namespace: str, execution: WorkflowExecution) -> None:
+        """Let a child begin; nothing for one that has begun or closed. Raises NotFound."""
+        ...
+
+    async def child_closed(self, request: ChildClosed) -> None:
+        """Follows resets of the parent. Raises NotFound when the parent is gone, closed, or does not wait for this child."""
+        ...
+
+    async def settle_orphaned_child(self, request: OrphanedChild) -> None:
+        """Apply the parent close policy to a child whose start its parent never recorded; nothing when there is none."""
+        ...
 
     # from the frontend, each as the API method of its name
     async def start_workflow_execution(

@@ -1,0 +1,177 @@
+"""Starting a child: create it, record its start in the parent, let it begin. See `history.transitions.children`."""
+
+from __future__ import annotations
+
+from temporalio.api.common.v1 import Priority, WorkflowExecution
+from temporalio.api.enums.v1 import StartChildWorkflowExecutionFailedCause, WorkflowIdConflictPolicy
+from temporalio.api.history.v1 import HistoryEvent, StartChildWorkflowExecutionInitiatedEventAttributes
+from temporalio.api.workflow.v1 import VersioningOverride
+from temporalio.api.workflowservice.v1 import StartWorkflowExecutionRequest
+
+from common.contracts.history import OrphanedChild, StartChild
+from common.errors import NamespaceNotFound, NotFound, WorkflowExecutionAlreadyStarted
+from history.apply.children import start_request_id
+from history.engine.engine import Engine
+from history.engine.transfer_tasks import handles_transfer
+from history.processors.events import is_reset, read_event
+from history.records import ChildItem, ExecutionInfo, TransferTask
+from history.state import ExecutionState
+from history.transitions.children import record_start_failed, record_started
+from history.transitions.close import is_open
+
+Cause = StartChildWorkflowExecutionFailedCause
+
+COPIED = (
+    "workflow_type", "task_queue", "input", "header", "workflow_execution_timeout", "workflow_run_timeout",
+    "workflow_task_timeout", "retry_policy", "memo", "search_attributes", "time_skipping_config",
+)  # fmt: skip
+"""Fields of the initiated event that the start request repeats as they are."""
+
+
+@handles_transfer("startChild")
+async def start_child(engine: Engine, task: TransferTask) -> None:
+    state = await engine.read(namespace=task.namespace, workflow_id=task.workflow_id, run_id=task.run_id)
+    item = state.children.get(task.event_id)
+    if is_open(state.info.status) and item is None:
+        return  # its start has failed, or it has ended, before
+    initiated = await read_event(engine, state, task.event_id)
+    if not is_open(state.info.status):
+        await _settle(engine, state, initiated, item)
+        return
+    assert item is not None
+    run_id = item.run_id
+    if not item.started_event_id:
+        try:
+            run_id = await _create(engine, state, initiated, item)
+        except WorkflowExecutionAlreadyStarted:
+            cause = Cause.START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS
+            await _record_failed(engine, task, initiated, cause)
+            return
+        except NamespaceNotFound:
+            cause = Cause.START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_NAMESPACE_NOT_FOUND
+            await _record_failed(engine, task, initiated, cause)
+            return
+        if not await _record_started(engine, state, initiated, item, child_run_id=run_id):
+            return
+    await engine.history.schedule_first_workflow_task(
+        namespace=item.namespace, execution=WorkflowExecution(workflow_id=item.workflow_id, run_id=run_id)
+    )
+
+
+async def _create(engine: Engine, state: ExecutionState, initiated: HistoryEvent, item: ChildItem) -> str:
+    """The child's run id."""
+    info = state.info
+    response = await engine.history.start_child_workflow_execution(
+        StartChild(
+            request=start_request(info, initiated, item),
+            parent_namespace=info.namespace,
+            parent_namespace_id=info.namespace_id,
+            parent=WorkflowExecution(workflow_id=info.workflow_id, run_id=info.run_id),
+            initiated_event_id=initiated.event_id,
+            root=WorkflowExecution(workflow_id=info.root_workflow_id, run_id=info.root_run_id),
+        )
+    )
+    return response.run_id
+
+
+async def _record_started(
+    engine: Engine, state: ExecutionState, initiated: HistoryEvent, item: ChildItem, *, child_run_id: str
+) -> bool:
+    """Whether the child still is to begin."""
+    info = state.info
+    try:
+        recorded = await engine.update(
+            namespace=info.namespace,
+            workflow_id=info.workflow_id,
+            transition=lambda work: record_started(
+                work, info.run_id, initiated=initiated, child_run_id=child_run_id
+            ),
+            reason="RecordChildStarted",
+        )
+    except NotFound:  # the parent was deleted
+        recorded = "closed"
+    if recorded == "closed":
+        try:
+            state = await engine.read(namespace=info.namespace, workflow_id=info.workflow_id, run_id=info.run_id)
+        except NotFound:
+            pass
+        await _settle(engine, state, initiated, item)
+    return recorded == "recorded"
+
+
+async def _record_failed(
+    engine: Engine, task: TransferTask, initiated: HistoryEvent, cause: Cause.ValueType
+) -> None:
+    await engine.update(
+        namespace=task.namespace,
+        workflow_id=task.workflow_id,
+        transition=lambda work: record_start_failed(work, task.run_id, initiated=initiated, cause=cause),
+        reason="RecordChildStartFailed",
+    )
+
+
+async def _settle(engine: Engine, state: ExecutionState, initiated: HistoryEvent, item: ChildItem | None) -> None:
+    """The parent has closed. A child that was created before, or is created and not begun, must not be left half-way."""
+    info = state.info
+    if info.close_event_id and is_reset(await read_event(engine, state, info.close_event_id)):
+        return  # the run that took the parent's place starts the child itself
+    attributes = initiated.start_child_workflow_execution_initiated_event_attributes
+    await engine.history.settle_orphaned_child(
+        OrphanedChild(
+            namespace=attributes.namespace,
+            workflow_id=attributes.workflow_id,
+            start_request_id=item.create_request_id if item else start_request_id(info.run_id, initiated.event_id),
+            parent=WorkflowExecution(workflow_id=info.workflow_id, run_id=info.run_id),
+            policy=attributes.parent_close_policy,
+        )
+    )
+
+
+# --- what the child is started with
+
+
+def start_request(info: ExecutionInfo, initiated: HistoryEvent, item: ChildItem) -> StartWorkflowExecutionRequest:
+    attributes = initiated.start_child_workflow_execution_initiated_event_attributes
+    request = StartWorkflowExecutionRequest(
+        namespace=attributes.namespace,
+        workflow_id=attributes.workflow_id,
+        request_id=item.create_request_id,
+        workflow_id_reuse_policy=attributes.workflow_id_reuse_policy,
+        workflow_id_conflict_policy=WorkflowIdConflictPolicy.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+        cron_schedule=attributes.cron_schedule,
+    )
+    for name in COPIED:
+        if attributes.HasField(name):  # type: ignore[arg-type]
+            getattr(request, name).CopyFrom(getattr(attributes, name))
+    if initiated.HasField("user_metadata"):
+        request.user_metadata.CopyFrom(initiated.user_metadata)
+    override = _override(info, attributes)
+    if override is not None:
+        request.versioning_override.CopyFrom(override)
+    priority = merged_priority(info.priority, attributes.priority if attributes.HasField("priority") else None)
+    if priority is not None:
+        request.priority.CopyFrom(priority)
+    return request
+
+
+def _override(
+    info: ExecutionInfo, attributes: StartChildWorkflowExecutionInitiatedEventAttributes
+) -> VersioningOverride | None:
+    """The child's own, else its parent's pinned one when both are on the same task queue."""
+    if attributes.HasField("versioning_override"):
+        return attributes.versioning_override
+    inherited = info.versioning_override
+    if inherited is None or not inherited.HasField("pinned") or attributes.task_queue.name != info.task_queue:
+        return None
+    return inherited
+
+
+def merged_priority(parent: Priority | None, own: Priority | None) -> Priority | None:
+    """Field by field the child's own, else its parent's. Source: upstream's priorities.Merge."""
+    if parent is None or own is None:
+        return own or parent
+    return Priority(
+        priority_key=own.priority_key or parent.priority_key,
+        fairness_key=own.fairness_key or parent.fairness_key,
+        fairness_weight=own.fairness_weight or parent.fairness_weight,
+    )

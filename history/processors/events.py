@@ -1,0 +1,36 @@
+"""Reading what a handler needs of a run's history."""
+
+from __future__ import annotations
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+
+from common.errors import NotFound
+from history.engine.engine import Engine
+from history.state import ExecutionState
+
+RESETTER_IDENTITY = "history-resetter"
+"""Upstream's identity of what a reset does."""
+
+
+async def read_event(engine: Engine, state: ExecutionState, event_id: int) -> HistoryEvent:
+    """Raises NOT_FOUND."""
+    info = state.info
+    events = await engine.events(
+        namespace=info.namespace,
+        workflow_id=info.workflow_id,
+        run_id=info.run_id,
+        first=event_id,
+        last=event_id + 1,
+    )
+    if not events:
+        raise NotFound(f"event {event_id} of run {info.run_id} is not stored")
+    return events[0]
+
+
+def is_reset(close_event: HistoryEvent) -> bool:
+    """Whether the run ended because it was reset: another run has taken its place, parent and children included."""
+    return (
+        close_event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED
+        and close_event.workflow_execution_terminated_event_attributes.identity == RESETTER_IDENTITY
+    )
