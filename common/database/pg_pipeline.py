@@ -85,13 +85,15 @@ class PipelineConnection:
         self._answer = answer
         self._awaited, self._results, self._failure, self._position = [], [], None, 0
         pg = self._pg
+        coming: set[bytes] = set()
         try:
             for command in commands:
                 name = command.name
                 if name:
-                    if name not in self._prepared:
+                    if name not in self._prepared and name not in coming:
                         pg.send_prepare(name, command.sql)
                         self._awaited.append(name)
+                        coming.add(name)
                     pg.send_query_prepared(name, command.params, command.formats, _BINARY)
                 else:
                     pg.send_query_params(command.sql, command.params, None, command.formats, _BINARY)
@@ -136,6 +138,11 @@ class PipelineConnection:
 
     def _readable(self) -> None:
         pg = self._pg
+        if self._answer is None:
+            # Nobody asked anything: the server says farewell (or tells of a changed setting, which is as rare). A
+            # session given up too early costs a connect; one used too late, a transaction of unknown outcome.
+            self._break()
+            return
         try:
             pg.consume_input()
             if self._is_writing:

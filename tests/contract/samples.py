@@ -31,7 +31,9 @@ def info(run_id: str, **more: Any) -> ExecutionInfo:
 
 
 def event(event_id: int, *, name: str = "signal") -> HistoryEvent:
-    made = HistoryEvent(event_id=event_id, event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, task_id=event_id)
+    made = HistoryEvent(
+        event_id=event_id, event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, task_id=event_id
+    )
     made.event_time.FromDatetime(NOW)
     made.workflow_execution_signaled_event_attributes.signal_name = name
     made.workflow_execution_signaled_event_attributes.input.payloads.add(data=b"\x00\xff" * 10)

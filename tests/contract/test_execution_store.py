@@ -120,9 +120,9 @@ async def test_columns_repeat_what_is_key_order_or_filter(
 ) -> None:
     await store.commit([samples.start("run", range_id=range_id)])
 
-    assert tamper("SELECT namespace, workflow_id, workflow_type, task_queue, status, next_event_id FROM executions") == [
-        ("default", "workflow of run", "Greet", "queue", "Running", 1)
-    ]
+    assert tamper(
+        "SELECT namespace, workflow_id, workflow_type, task_queue, status, next_event_id FROM executions"
+    ) == [("default", "workflow of run", "Greet", "queue", "Running", 1)]
     assert tamper("SELECT run_id, status FROM current_runs") == [("run", "Running")]
     assert tamper("SELECT event_id, event_type FROM history_events ORDER BY event_id") == [
         (1, "WorkflowExecutionSignaled"),
@@ -142,11 +142,17 @@ async def test_an_update_changes_the_row_its_items_and_adds_events(store: SqlExe
         run_id="run",
         info=changed,
         events=[samples.event(3)],
-        items=[("activity", "5", None), ("activity", "12", samples.activity(12)), ("timer", "t/1", samples.timer("t/1"))],
+        items=[
+            ("activity", "5", None),
+            ("activity", "12", samples.activity(12)),
+            ("timer", "t/1", samples.timer("t/1")),
+        ],
     )
     await store.commit([ShardWrite(shard_id=1, range_id=range_id, runs=[update])])
     # Again the same item, and only items.
-    more = RunWrite(run_id="run", items=[("timer", "t/1", samples.timer("t/1")), ("activity", "7", samples.activity(7))])
+    more = RunWrite(
+        run_id="run", items=[("timer", "t/1", samples.timer("t/1")), ("activity", "7", samples.activity(7))]
+    )
     await store.commit([ShardWrite(shard_id=1, range_id=range_id, runs=[more])])
 
     state = await store.load_execution(shard_id=1, run_id="run")
@@ -300,9 +306,7 @@ def _intent(task_id: int) -> VisibilityIntent:
 async def test_tasks_come_in_pages_and_go_by_their_ids(store: SqlExecutionStore, range_id: int) -> None:
     transfers = [samples.transfer(n) for n in (5, 1, 10, 7)]
     intents = [_intent(n) for n in (4, 2)]
-    await store.commit(
-        [ShardWrite(shard_id=1, range_id=range_id, transfer_tasks=transfers, visibility_tasks=intents)]
-    )
+    await store.commit([ShardWrite(shard_id=1, range_id=range_id, transfer_tasks=transfers, visibility_tasks=intents)])
 
     page = await store.load_transfer_tasks(shard_id=1, after=0, limit=3)
     assert [task.task_id for task in page] == [1, 5, 7]
@@ -310,11 +314,7 @@ async def test_tasks_come_in_pages_and_go_by_their_ids(store: SqlExecutionStore,
     assert await store.load_visibility_tasks(shard_id=1, after=0, limit=9) == [_intent(2), _intent(4)]
 
     await store.commit(
-        [
-            ShardWrite(
-                shard_id=1, range_id=range_id, deleted_transfer_tasks=[1, 7, 99], deleted_visibility_tasks=[2, 4]
-            )
-        ]
+        [ShardWrite(shard_id=1, range_id=range_id, deleted_transfer_tasks=[1, 7, 99], deleted_visibility_tasks=[2, 4])]
     )
     left = await store.load_transfer_tasks(shard_id=1, after=0, limit=9)
     assert [task.task_id for task in left] == [5, 10]
@@ -408,9 +408,7 @@ async def test_a_malformed_item_key_is_named(
         await store.load_execution(shard_id=1, run_id="run")
 
 
-async def test_a_row_with_another_runs_data_is_refused(
-    store: SqlExecutionStore, range_id: int, tamper: Tamper
-) -> None:
+async def test_a_row_with_another_runs_data_is_refused(store: SqlExecutionStore, range_id: int, tamper: Tamper) -> None:
     await store.commit([samples.start("run", range_id=range_id)])
     tamper("UPDATE executions SET run_id = 'stolen'")
     with pytest.raises(PersistenceError, match=r"executions\[1/stolen\].*runId"):
