@@ -1,7 +1,7 @@
 """Commands that end a run: complete, fail, cancel, continue as new.
 
 A run may end only when its worker has seen everything: events that arrived while it held the task make such a command
-unhandled. Of several closing commands the first counts.
+unhandled.
 Source: upstream's workflow_task_completed_handler.go and command_attr_validator.go.
 """
 
@@ -18,7 +18,7 @@ from temporalio.api.history.v1 import (
 
 from common.errors import InvalidArgument
 from history.commands import BadCommand, CommandContext, cause_name, handles
-from history.transitions.close import close_run, is_open
+from history.transitions.close import close_run
 from history.transitions.continuation import continue_as_new, cron, retry_or_cron, start_follow_up
 from history.validation import check_duration, check_retry_policy
 
@@ -39,8 +39,6 @@ def complete_workflow(ctx: CommandContext, command: Command) -> None:
         Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES,  # upstream's own mix-up, which workers see
         "CompleteWorkflowExecutionCommandAttributes.Result exceeds size limit.",
     )
-    if has_closed(ctx):
-        return
     draft = ctx.draft
     result = attributes.result if attributes.HasField("result") else None
     follow_up = cron(draft)
@@ -66,8 +64,6 @@ def fail_workflow(ctx: CommandContext, command: Command) -> None:
         raise ctx.bad(cause, "Failure is not set on FailWorkflowExecutionCommand.")
     failure = attributes.failure
     check_size(ctx, failure, cause, "FailWorkflowExecutionCommandAttributes.Failure exceeds size limit.")
-    if has_closed(ctx):
-        return
     draft = ctx.draft
     follow_up, retry_state = retry_or_cron(draft, failure)
     close_run(
@@ -89,8 +85,6 @@ def cancel_workflow(ctx: CommandContext, command: Command) -> None:
     ctx.check_may_close()
     cause = Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_CANCEL_WORKFLOW_EXECUTION_ATTRIBUTES
     check_set(ctx, command, "cancel_workflow_execution_command_attributes", cause)
-    if has_closed(ctx):
-        return
     attributes = command.cancel_workflow_execution_command_attributes
     close_run(
         ctx.draft,
@@ -113,8 +107,6 @@ def continue_workflow(ctx: CommandContext, command: Command) -> None:
     check_size(ctx, attributes.input, cause, f"{prefix} Input exceeds size limit.")
     if attributes.memo.ByteSize() > limits.memo_limit:
         raise terminates(cause, f"{prefix} Memo exceeds size limit.")
-    if has_closed(ctx):
-        return
     ctx.new_run = continue_as_new(ctx.draft, attributes, completed_event_id=ctx.completed_event_id)
 
 
@@ -168,8 +160,3 @@ def check_size(ctx: CommandContext, value: Message, cause: Cause.ValueType, mess
 
 def terminates(cause: Cause.ValueType, message: str) -> BadCommand:
     return BadCommand(cause, f"{cause_name(cause)}: {message}", terminate=True)
-
-
-def has_closed(ctx: CommandContext) -> bool:
-    """Whether an earlier command of the same completion has closed the run."""
-    return not is_open(ctx.draft.info.status)

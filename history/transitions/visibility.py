@@ -1,7 +1,7 @@
 """What the read model shows of a run, derived from its state alone, so that `manage.py verify` can derive it again.
 
 record_visibility(draft) -> None    call whenever status, memo, search attributes, … change
-visibility_of(info, *, task_id) -> VisibilityIntent
+visibility_of(info, *, task_id, transitions) -> VisibilityIntent
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from history.state import Draft
 
 def record_visibility(draft: Draft) -> None:
     """Let the commit carry the run's whole present picture to the read model."""
-    draft.visibility = visibility_of(draft.info, task_id=draft.work.next_task_id())
+    info = draft.info
+    # The present transition is counted when it is kept.
+    transitions = info.state_transition_count + 1
+    draft.visibility = visibility_of(info, task_id=draft.work.next_task_id(), transitions=transitions)
 
 
-def visibility_of(info: ExecutionInfo, *, task_id: int) -> VisibilityIntent:
+def visibility_of(info: ExecutionInfo, *, task_id: int, transitions: int) -> VisibilityIntent:
     """As upstream, length, size and transitions of the history are shown once the run has closed."""
     closed = info.closed_at is not None
     parent = info.parent
@@ -32,7 +35,7 @@ def visibility_of(info: ExecutionInfo, *, task_id: int) -> VisibilityIntent:
         close_time=info.closed_at,
         history_length=info.next_event_id - 1 if closed else 0,
         history_size=info.history_size if closed else 0,
-        state_transition_count=info.state_transition_count if closed else 0,
+        state_transition_count=transitions if closed else 0,
         parent_workflow_id=parent.workflow_id if parent else "",
         parent_run_id=parent.run_id if parent else "",
         root_workflow_id=info.root_workflow_id,

@@ -73,10 +73,10 @@ def test_b05_cancelling_a_closed_run_succeeds_and_changes_nothing() -> None:
 @pytest.mark.parametrize("act", [cancel, terminate, delete])
 def test_b05_unknown_executions_are_not_found(act: Any) -> None:
     host = Host()
-    with pytest.raises(NotFound, match="^workflow not found for ID: wf$"):
+    with pytest.raises(NotFound, match=r"^workflow not found for ID: wf$"):
         act(host)
     host.start()
-    with pytest.raises(NotFound, match="^workflow not found for ID: wf and run ID: nope$"):
+    with pytest.raises(NotFound, match=r"^workflow not found for ID: wf and run ID: nope$"):
         act(host, run_id="nope")
 
 
@@ -84,7 +84,7 @@ def test_b05_terminating_a_closed_run_is_not_found() -> None:
     host = Host()
     host.start()
     terminate(host)
-    with pytest.raises(NotFound, match="^workflow execution already completed$"):
+    with pytest.raises(NotFound, match=r"^workflow execution already completed$"):
         terminate(host)
 
 
@@ -119,7 +119,7 @@ def test_b06_a_first_run_id_means_the_chain(act: Any) -> None:
 def test_b06_another_chains_first_run_id_is_not_found(act: Any) -> None:
     host = Host()
     host.start()
-    with pytest.raises(NotFound, match="^workflow execution not found$"):
+    with pytest.raises(NotFound, match=r"^workflow execution not found$"):
         act(host, first_execution_run_id="another")
 
 

@@ -72,7 +72,7 @@ def test_b13_a_repeated_signal_changes_nothing_even_after_the_end() -> None:
     before = host.types()
     assert signal(host, request_id="s1") == first.run_id
     assert host.types() == before
-    with pytest.raises(NotFound, match="^workflow execution already completed$"):
+    with pytest.raises(NotFound, match=r"^workflow execution already completed$"):
         signal(host, request_id="s2")
 
 
@@ -132,7 +132,10 @@ def test_a_child_only_signal_needs_the_parent() -> None:
     with pytest.raises(NotFound, match="workflow parent does not match"):
         signal(host, child_only=True, external=sender)
     signal(host, external=sender)
-    assert host.events[host.info.run_id][2].workflow_execution_signaled_event_attributes.external_workflow_execution == sender
+    assert (
+        host.events[host.info.run_id][2].workflow_execution_signaled_event_attributes.external_workflow_execution
+        == sender
+    )
 
 
 def test_signal_with_start_starts_with_the_signal_before_the_first_task() -> None:
@@ -188,9 +191,7 @@ def test_signal_with_start_obeys_the_id_policies() -> None:
     first = host.start()
     with pytest.raises(WorkflowExecutionAlreadyStarted):
         signal_start(host, workflow_id_conflict_policy=Conflict.WORKFLOW_ID_CONFLICT_POLICY_FAIL)
-    second = signal_start(
-        host, workflow_id_conflict_policy=Conflict.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING
-    )
+    second = signal_start(host, workflow_id_conflict_policy=Conflict.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING)
     assert host.types(first.run_id)[-1] == "WORKFLOW_EXECUTION_TERMINATED"
     assert second.started
     host.do(command("complete_workflow_execution"))

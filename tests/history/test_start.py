@@ -73,8 +73,10 @@ def test_b07_start_while_running(reuse: str, conflict: str) -> None:
 def test_b07_start_after_close(reuse: str, failed: bool) -> None:
     host = Host()
     first = host.start()
-    end = command("fail_workflow_execution", failure={"message": "no"}) if failed else command(
-        "complete_workflow_execution"
+    end = (
+        command("fail_workflow_execution", failure={"message": "no"})
+        if failed
+        else command("complete_workflow_execution")
     )
     host.do(end)
     refuses = reuse == "REJECT_DUPLICATE" or (reuse == "ALLOW_DUPLICATE_FAILED_ONLY" and not failed)
@@ -198,7 +200,9 @@ def test_the_started_event_and_the_state_keep_what_the_client_gave() -> None:
 
 
 def test_a_child_knows_its_family_and_waits_for_its_parent() -> None:
-    parent = ParentInfo(namespace="default", namespace_id="ns-id", workflow_id="parent", run_id="p", initiated_event_id=5)
+    parent = ParentInfo(
+        namespace="default", namespace_id="ns-id", workflow_id="parent", run_id="p", initiated_event_id=5
+    )
     host = Host()
     host.start_with(start_request(), parent=parent)
     assert host.types() == ["WORKFLOW_EXECUTION_STARTED"]
