@@ -23,6 +23,8 @@ from common.errors import Aborted, MultiOperationFailed, ResourceExhausted, Shar
 DETAILS_KEY = "grpc-status-details-bin"
 _TRUNCATED = "... <truncated>"
 _OK = grpc.StatusCode.OK.value[0]
+_PERCENT = ord("%")
+_LONGEST_ENCODED = 12
 
 
 class Rendered(Struct, frozen=True):
@@ -35,7 +37,7 @@ class Rendered(Struct, frozen=True):
 
 
 def render(error: TemporalError, *, message_limit: int) -> Rendered:
-    """`message_limit` is in bytes; a longer message is cut and says so."""
+    """`message_limit` is in bytes on the wire; a longer message is cut and says so."""
     code = _code(error)
     message = _cut(_message(error), message_limit)
     detail = _detail(error)
@@ -113,9 +115,19 @@ def _pascal(name: str) -> str:
 
 
 def _cut(message: str, limit: int) -> str:
-    if len(message) * 4 <= limit:
+    """Within `limit` bytes as gRPC sends it: everything but printable ASCII takes three bytes for each of its own.
+
+    Clients drop an answer whose headers are too large, and with it the status.
+    """
+    if len(message) * _LONGEST_ENCODED <= limit or _encoded_size(message) <= limit:
         return message
-    data = message.encode()
-    if len(data) <= limit:
-        return message
-    return data[: limit - len(_TRUNCATED)].decode(errors="ignore") + _TRUNCATED
+    room = limit - len(_TRUNCATED)
+    for length, character in enumerate(message):
+        room -= _encoded_size(character)
+        if room < 0:
+            return message[:length] + _TRUNCATED
+    return message
+
+
+def _encoded_size(text: str) -> int:
+    return sum(1 if 0x20 <= byte <= 0x7E and byte != _PERCENT else 3 for byte in text.encode())
