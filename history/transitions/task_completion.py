@@ -32,6 +32,7 @@ from history.records import WorkflowTask
 from history.state import Draft
 from history.transitions.activities import StartedActivity, dispatch_activity, start_activity
 from history.transitions.buffering import SERVER_IDENTITY
+from history.transitions.deadlines import recompute_deadline
 from history.transitions.messages import has_outgoing, send_messages
 from history.transitions.problems import clear_problems
 from history.transitions.terminate import terminate_run
@@ -126,10 +127,13 @@ def complete_workflow_task(
         inline=request.return_new_workflow_task and not timed_out,
         original_scheduled_at=task.original_scheduled_at if is_heartbeat and not timed_out else None,
     )
+    activities = _start_eager(ctx)
+    if not draft.activities:
+        recompute_deadline(draft)  # costs nothing now, and saves looking again at an idle run
     return Completion(
         run_id=draft.info.run_id,
         next_task=next_task,
-        activities=_start_eager(ctx),
+        activities=activities,
         reset_history_event_id=0 if completed_event_id else draft.info.previous_started_event_id,
         task_pending=draft.workflow_task is not None,
         heartbeat_timed_out=timed_out,
@@ -312,6 +316,8 @@ def fail_completion(
     worker does not spin. Raises NOT_FOUND as the completion itself."""
     draft = work.run(token.run_id)
     task = token_task(draft, token)
+    for function in ON_TASK_FAILED:
+        function(draft)
     if task.attempt > 1 and failed.cause != UNHANDLED:
         return
     fail_workflow_task(
@@ -321,8 +327,6 @@ def fail_completion(
         identity=request.identity,
         binary_checksum=request.binary_checksum,
     )
-    for function in ON_TASK_FAILED:
-        function(draft)
     if failed.terminate:
         flush_buffered(draft)
         terminate_run(draft, reason=failed.message, identity=SERVER_IDENTITY)
