@@ -1,0 +1,10 @@
+"""The contracts between the roles, as services."""
+
+from __future__ import annotations
+
+from common.contracts.history import HistoryClient
+from common.contracts.matching import MatchingClient
+from common.rpc.contract import Contract
+
+HISTORY = Contract(HistoryClient, service="tinytemporal.History")
+MATCHING = Contract(MatchingClient, service="tinytemporal.Matching")
