@@ -7,7 +7,7 @@ from temporalio.api.workflowservice.v1 import RespondWorkflowTaskFailedRequest, 
 
 from common.contracts.tokens import TaskToken, decode_token
 from common.errors import NotFound
-from history.commands import ON_TASK_FAILED, cause_name
+from history.commands import cause_name
 from history.engine.engine import Engine
 from history.transitions.buffering import SERVER_IDENTITY
 from history.transitions.task_completion import token_task
@@ -52,6 +52,4 @@ def fail_task(work: Workspace, request: RespondWorkflowTaskFailedRequest, token:
         binary_checksum=request.binary_checksum,
         worker_version=stamp,
     )
-    for function in ON_TASK_FAILED:
-        function(draft)
     schedule_workflow_task(draft)

@@ -16,7 +16,9 @@ from history.apply import applies
 from history.records import ExecutionInfo, ParentInfo, RequestIdItem
 from history.state import Draft
 
-DROPPED_AT_CLOSE = ("activities", "timers", "external_signals", "external_cancels", "buffered", "activity_ids")
+DROPPED_AT_CLOSE = (
+    "activities", "timers", "external_signals", "external_cancels", "buffered", "activity_ids", "admitted",
+)  # fmt: skip
 """What a run no longer waits for once it has closed. Request ids stay (a repeated signal to a closed run changes
 nothing), so do updates (their outcome is asked for until retention ends)."""
 

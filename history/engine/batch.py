@@ -21,6 +21,7 @@ from history.engine.shard import Key, Shard
 from history.records import CurrentRun, TimerTask, TransferTask, VisibilityIntent
 from history.state import Draft, ExecutionState
 from history.store.base import CurrentRunWrite, RunWrite, ShardWrite
+from history.transitions.deadlines import earliest_deadline
 from history.workspace import EventsMissing, RunMissing, Workspace
 
 
@@ -304,7 +305,7 @@ def _adopt_run(run_id: str, stack: list[Draft], shard: Shard, cache: RunCache, c
         cached.first_event_id = first
         is_fresh = True
     else:
-        before = cached.state.info.deadline_at
+        before = earliest_deadline(cached.state.info, cached.state.speculative_task)
         is_fresh = False
     for draft in stack:
         draft.adopt_into(cached.state)
@@ -317,7 +318,7 @@ def _adopt_run(run_id: str, stack: list[Draft], shard: Shard, cache: RunCache, c
             if not is_fresh:
                 cache.grew(delta)
     info = top.info
-    deadline = None if top.deleted else info.deadline_at
+    deadline = None if top.deleted else earliest_deadline(info, top.speculative_task)
     if deadline != before:
         committed.deadlines.append((info.namespace, info.workflow_id, run_id, deadline))
     if top.deleted:

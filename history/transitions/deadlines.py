@@ -2,6 +2,7 @@
 
     lower_deadline(draft, when)         info.deadline_at = the earlier of both; O(1), on every hot path
     recompute_deadline(draft)           the exact earliest; O(pending activities), only when a deadline fired
+    earliest_deadline(info, speculative_task)   the same time, and what is not stored: the speculative task's
     workflow_task_deadline(info, task)  when the pending workflow task times out, and how
     activity_timeouts(item)             when each timeout of a pending activity falls due
 
@@ -10,7 +11,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from temporalio.api.enums.v1 import TimeoutType
 
@@ -21,6 +22,9 @@ START_TO_CLOSE = TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE
 SCHEDULE_TO_START = TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_START
 SCHEDULE_TO_CLOSE = TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
 HEARTBEAT = TimeoutType.TIMEOUT_TYPE_HEARTBEAT
+
+SPECULATIVE_SCHEDULE_TO_START = timedelta(seconds=5)
+"""A speculative task that no worker took, on whatever queue, is replaced by one that is stored. As upstream."""
 
 Timeout = tuple[datetime, TimeoutType.ValueType]
 
@@ -35,12 +39,23 @@ def lower_deadline(draft: Draft, when: datetime | None) -> None:
 
 
 def workflow_task_deadline(info: ExecutionInfo, task: WorkflowTask) -> Timeout | None:
-    """Start-to-close of a started task; schedule-to-start of one that waits on a sticky queue. Others wait for ever."""
+    """Start-to-close of a started task; schedule-to-start of one that waits on a sticky queue, or is speculative. Others
+    wait for ever."""
     if task.started_at is not None:
         return task.started_at + task.start_to_close, START_TO_CLOSE
     if task.sticky and info.sticky_queue and info.sticky_schedule_to_start:
         return task.scheduled_at + info.sticky_schedule_to_start, SCHEDULE_TO_START
+    if task.kind == "speculative":
+        return task.scheduled_at + SPECULATIVE_SCHEDULE_TO_START, SCHEDULE_TO_START
     return None
+
+
+def earliest_deadline(info: ExecutionInfo, speculative_task: WorkflowTask | None) -> datetime | None:
+    """When the run must be looked at again, its task that lives in memory included."""
+    timeout = workflow_task_deadline(info, speculative_task) if speculative_task is not None else None
+    if timeout is None:
+        return info.deadline_at
+    return timeout[0] if info.deadline_at is None else min(timeout[0], info.deadline_at)
 
 
 def activity_timeouts(item: ActivityItem) -> list[Timeout]:

@@ -60,7 +60,7 @@ def _time_out_run(draft: Draft) -> bool:
 
 
 def _time_out_workflow_task(draft: Draft) -> None:
-    task = draft.info.workflow_task
+    task = draft.workflow_task
     timeout = workflow_task_deadline(draft.info, task) if task is not None else None
     if timeout is None or timeout[0] > draft.work.now:
         return
