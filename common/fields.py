@@ -29,3 +29,10 @@ class DataField(models.JSONField):
 
     def db_check(self, connection: Any) -> None:  # noqa: ARG002  Django's signature
         return None
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        """Text that is no JSON comes back as it is: a malformed row must not hide the others from the admin."""
+        try:
+            return super().from_db_value(value, expression, connection)
+        except ValueError:
+            return value

@@ -204,3 +204,74 @@ class VisibilityTask(VisibilityTaskColumns):
 
     class Meta:
         db_table = "visibility_tasks"
+
+
+# --- Views for the admin --------------------------------------------------------------------------------------------
+
+
+class ViewRow(models.Model):
+    """A row of a view; `id` joins the parts of the table's key (see `common.keyed_admin`)."""
+
+    id = models.TextField(primary_key=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class ExecutionView(ExecutionColumns):
+    """Run ids are unique by themselves."""
+
+    run_id = KeyField(primary_key=True)
+
+    class Meta:
+        managed = False
+        db_table = "admin_executions"
+        verbose_name = "execution"
+
+    def __str__(self) -> str:
+        return self.run_id
+
+
+class CurrentRunView(ViewRow, CurrentRunColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_current_runs"
+        verbose_name = "current run"
+
+
+class HistoryEventView(ViewRow, HistoryEventColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_history_events"
+        verbose_name = "history event"
+
+
+class PendingItemView(ViewRow, PendingItemColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_pending_items"
+        verbose_name = "pending item"
+
+
+class TransferTaskView(ViewRow, TransferTaskColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_transfer_tasks"
+        verbose_name = "transfer task"
+
+
+class TimerTaskView(ViewRow, TimerTaskColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_timer_tasks"
+        verbose_name = "timer task"
+
+
+class VisibilityTaskView(ViewRow, VisibilityTaskColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_visibility_tasks"
+        verbose_name = "visibility task"

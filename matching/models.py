@@ -75,3 +75,33 @@ class TaskQueueUserData(TaskQueueUserDataColumns):
 
     class Meta:
         db_table = "task_queue_user_data"
+
+
+# --- Views for the admin --------------------------------------------------------------------------------------------
+
+
+class ViewRow(models.Model):
+    """A row of a view; `id` joins the parts of the table's key (see `common.keyed_admin`)."""
+
+    id = models.TextField(primary_key=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class TaskView(ViewRow, TaskColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_tasks"
+        verbose_name = "task"
+
+
+class TaskQueueUserDataView(ViewRow, TaskQueueUserDataColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_task_queue_user_data"
+        verbose_name = "task queue user data"
+        verbose_name_plural = "task queue user data"

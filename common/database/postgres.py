@@ -41,8 +41,8 @@ CONNECTION_DEFAULTS = {
 }
 # jit: the planner's penalty for what is switched off would make every plan look worth compiling.
 _COMMON_SESSION = "SET jit = off; SET enable_seqscan = off; SET lock_timeout = '10s'"
-_READER_SESSION = _COMMON_SESSION
-_WRITER_SESSION = (
+READER_SESSION = _COMMON_SESSION
+WRITER_SESSION = (
     f"{_COMMON_SESSION}; SET plan_cache_mode = force_generic_plan; "
     "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off"
 )
@@ -67,8 +67,8 @@ class PostgresDatabase(Database):
         """`conninfo`: libpq's keywords."""
         info = CONNECTION_DEFAULTS | conninfo
         self._prepares = not pooled
-        self._writers = _Pool(info=info, size=WRITERS, session="" if pooled else _WRITER_SESSION)
-        self._readers = _Pool(info=info, size=READERS, session="" if pooled else _READER_SESSION)
+        self._writers = _Pool(info=info, size=WRITERS, session="" if pooled else WRITER_SESSION)
+        self._readers = _Pool(info=info, size=READERS, session="" if pooled else READER_SESSION)
         self._decoders: dict[str, list[Callable[[bytes], Any]]] = {}
 
     async def start(self) -> None:

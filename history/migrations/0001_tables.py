@@ -6,147 +6,202 @@ import common.fields
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='CurrentRun',
+            name="CurrentRun",
             fields=[
-                ('shard_id', models.IntegerField()),
-                ('namespace', common.fields.KeyField()),
-                ('workflow_id', common.fields.KeyField()),
-                ('run_id', common.fields.KeyField()),
-                ('status', models.TextField()),
-                ('data', common.fields.DataField()),
-                ('pk', models.CompositePrimaryKey('shard_id', 'namespace', 'workflow_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ("shard_id", models.IntegerField()),
+                ("namespace", common.fields.KeyField()),
+                ("workflow_id", common.fields.KeyField()),
+                ("run_id", common.fields.KeyField()),
+                ("status", models.TextField()),
+                ("data", common.fields.DataField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "shard_id",
+                        "namespace",
+                        "workflow_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
             ],
             options={
-                'db_table': 'current_runs',
+                "db_table": "current_runs",
             },
         ),
         migrations.CreateModel(
-            name='HistoryEvent',
+            name="HistoryEvent",
             fields=[
-                ('shard_id', models.IntegerField()),
-                ('run_id', common.fields.KeyField()),
-                ('event_id', models.BigIntegerField()),
-                ('event_type', models.TextField()),
-                ('event_time', models.DateTimeField()),
-                ('data', common.fields.DataField()),
-                ('pk', models.CompositePrimaryKey('shard_id', 'run_id', 'event_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ("shard_id", models.IntegerField()),
+                ("run_id", common.fields.KeyField()),
+                ("event_id", models.BigIntegerField()),
+                ("event_type", models.TextField()),
+                ("event_time", models.DateTimeField()),
+                ("data", common.fields.DataField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "shard_id", "run_id", "event_id", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
             ],
             options={
-                'db_table': 'history_events',
+                "db_table": "history_events",
             },
         ),
         migrations.CreateModel(
-            name='Namespace',
+            name="Namespace",
             fields=[
-                ('name', common.fields.KeyField(primary_key=True, serialize=False)),
-                ('namespace_id', common.fields.KeyField(unique=True)),
-                ('state', models.TextField()),
-                ('retention', models.BigIntegerField()),
-                ('notification_version', models.BigIntegerField()),
-                ('data', common.fields.DataField()),
+                ("name", common.fields.KeyField(primary_key=True, serialize=False)),
+                ("namespace_id", common.fields.KeyField(unique=True)),
+                ("state", models.TextField()),
+                ("retention", models.BigIntegerField()),
+                ("notification_version", models.BigIntegerField()),
+                ("data", common.fields.DataField()),
             ],
             options={
-                'db_table': 'namespaces',
+                "db_table": "namespaces",
             },
         ),
         migrations.CreateModel(
-            name='PendingItem',
+            name="PendingItem",
             fields=[
-                ('shard_id', models.IntegerField()),
-                ('run_id', common.fields.KeyField()),
-                ('kind', common.fields.KeyField()),
-                ('key', common.fields.KeyField()),
-                ('data', common.fields.DataField()),
-                ('pk', models.CompositePrimaryKey('shard_id', 'run_id', 'kind', 'key', blank=True, editable=False, primary_key=True, serialize=False)),
+                ("shard_id", models.IntegerField()),
+                ("run_id", common.fields.KeyField()),
+                ("kind", common.fields.KeyField()),
+                ("key", common.fields.KeyField()),
+                ("data", common.fields.DataField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "shard_id",
+                        "run_id",
+                        "kind",
+                        "key",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
             ],
             options={
-                'db_table': 'pending_items',
+                "db_table": "pending_items",
             },
         ),
         migrations.CreateModel(
-            name='Shard',
+            name="Shard",
             fields=[
-                ('shard_id', models.IntegerField(primary_key=True, serialize=False)),
-                ('range_id', models.BigIntegerField()),
-                ('owner', models.TextField()),
-                ('updated_at', models.DateTimeField()),
-                ('data', common.fields.DataField()),
+                ("shard_id", models.IntegerField(primary_key=True, serialize=False)),
+                ("range_id", models.BigIntegerField()),
+                ("owner", models.TextField()),
+                ("updated_at", models.DateTimeField()),
+                ("data", common.fields.DataField()),
             ],
             options={
-                'db_table': 'shards',
+                "db_table": "shards",
             },
         ),
         migrations.CreateModel(
-            name='TransferTask',
+            name="TransferTask",
             fields=[
-                ('shard_id', models.IntegerField()),
-                ('task_id', models.BigIntegerField()),
-                ('task_queue', models.TextField()),
-                ('available_at', models.DateTimeField()),
-                ('data', common.fields.DataField()),
-                ('pk', models.CompositePrimaryKey('shard_id', 'task_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ("shard_id", models.IntegerField()),
+                ("task_id", models.BigIntegerField()),
+                ("task_queue", models.TextField()),
+                ("available_at", models.DateTimeField()),
+                ("data", common.fields.DataField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "shard_id", "task_id", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
             ],
             options={
-                'db_table': 'transfer_tasks',
+                "db_table": "transfer_tasks",
             },
         ),
         migrations.CreateModel(
-            name='VisibilityTask',
+            name="VisibilityTask",
             fields=[
-                ('shard_id', models.IntegerField()),
-                ('task_id', models.BigIntegerField()),
-                ('run_id', common.fields.KeyField()),
-                ('data', common.fields.DataField()),
-                ('pk', models.CompositePrimaryKey('shard_id', 'task_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ("shard_id", models.IntegerField()),
+                ("task_id", models.BigIntegerField()),
+                ("run_id", common.fields.KeyField()),
+                ("data", common.fields.DataField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "shard_id", "task_id", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
             ],
             options={
-                'db_table': 'visibility_tasks',
+                "db_table": "visibility_tasks",
             },
         ),
         migrations.CreateModel(
-            name='Execution',
+            name="Execution",
             fields=[
-                ('shard_id', models.IntegerField()),
-                ('run_id', common.fields.KeyField()),
-                ('namespace', models.TextField()),
-                ('workflow_id', common.fields.KeyField()),
-                ('workflow_type', models.TextField()),
-                ('task_queue', models.TextField()),
-                ('status', common.fields.KeyField()),
-                ('next_event_id', models.BigIntegerField()),
-                ('started_at', models.DateTimeField()),
-                ('closed_at', models.DateTimeField(null=True)),
-                ('deadline_at', models.DateTimeField(null=True)),
-                ('data', common.fields.DataField()),
-                ('pk', models.CompositePrimaryKey('shard_id', 'run_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ("shard_id", models.IntegerField()),
+                ("run_id", common.fields.KeyField()),
+                ("namespace", models.TextField()),
+                ("workflow_id", common.fields.KeyField()),
+                ("workflow_type", models.TextField()),
+                ("task_queue", models.TextField()),
+                ("status", common.fields.KeyField()),
+                ("next_event_id", models.BigIntegerField()),
+                ("started_at", models.DateTimeField()),
+                ("closed_at", models.DateTimeField(null=True)),
+                ("deadline_at", models.DateTimeField(null=True)),
+                ("data", common.fields.DataField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "shard_id", "run_id", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
             ],
             options={
-                'db_table': 'executions',
-                'indexes': [models.Index(condition=models.Q(('deadline_at__isnull', False)), fields=['shard_id', 'deadline_at', 'run_id'], name='executions_deadline'), models.Index(fields=['run_id'], name='executions_run'), models.Index(fields=['status', 'run_id'], name='executions_status'), models.Index(fields=['workflow_id', 'run_id'], name='executions_workflow')],
+                "db_table": "executions",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("deadline_at__isnull", False)),
+                        fields=["shard_id", "deadline_at", "run_id"],
+                        name="executions_deadline",
+                    ),
+                    models.Index(fields=["run_id"], name="executions_run"),
+                    models.Index(fields=["status", "run_id"], name="executions_status"),
+                    models.Index(fields=["workflow_id", "run_id"], name="executions_workflow"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='TimerTask',
+            name="TimerTask",
             fields=[
-                ('shard_id', models.IntegerField()),
-                ('task_id', models.BigIntegerField()),
-                ('run_id', common.fields.KeyField()),
-                ('command_sequence', models.BigIntegerField()),
-                ('due_at', models.DateTimeField()),
-                ('data', common.fields.DataField()),
-                ('pk', models.CompositePrimaryKey('shard_id', 'task_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ("shard_id", models.IntegerField()),
+                ("task_id", models.BigIntegerField()),
+                ("run_id", common.fields.KeyField()),
+                ("command_sequence", models.BigIntegerField()),
+                ("due_at", models.DateTimeField()),
+                ("data", common.fields.DataField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "shard_id", "task_id", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
             ],
             options={
-                'db_table': 'timer_tasks',
-                'indexes': [models.Index(fields=['shard_id', 'due_at', 'task_id'], name='timer_tasks_due')],
+                "db_table": "timer_tasks",
+                "indexes": [models.Index(fields=["shard_id", "due_at", "task_id"], name="timer_tasks_due")],
             },
         ),
     ]

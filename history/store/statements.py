@@ -44,7 +44,8 @@ TASK_KEY: dict[str, ColumnType] = {"shard_id": "int", "task_id": "int"}
 # Do these shards still have these ranges? Holds the rows, in one order for everybody, until the transaction ends.
 FENCE = RowsQuery(
     "fence_shards",
-    "SELECT shard_id FROM shards WHERE (shard_id, range_id) IN ({rows})",
+    "WITH f(shard_id, range_id) AS ({rows}) SELECT s.shard_id FROM f CROSS JOIN shards s "
+    "WHERE s.shard_id = f.shard_id AND s.range_id = f.range_id",
     postgresql=(
         "SELECT s.shard_id FROM shards s JOIN ({rows}) f ON s.shard_id = f.shard_id AND s.range_id = f.range_id "
         "ORDER BY s.shard_id FOR UPDATE OF s"

@@ -6,60 +6,72 @@ import common.fields
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='TaskQueue',
+            name="TaskQueue",
             fields=[
-                ('physical_queue', common.fields.KeyField(primary_key=True, serialize=False)),
-                ('namespace', models.TextField()),
-                ('task_queue', models.TextField()),
-                ('kind', models.TextField()),
-                ('partition', models.IntegerField()),
-                ('version', models.TextField()),
-                ('range_id', models.BigIntegerField()),
-                ('ack_level', models.BigIntegerField()),
-                ('last_task_id', models.BigIntegerField()),
-                ('updated_at', models.DateTimeField()),
-                ('data', common.fields.DataField()),
+                ("physical_queue", common.fields.KeyField(primary_key=True, serialize=False)),
+                ("namespace", models.TextField()),
+                ("task_queue", models.TextField()),
+                ("kind", models.TextField()),
+                ("partition", models.IntegerField()),
+                ("version", models.TextField()),
+                ("range_id", models.BigIntegerField()),
+                ("ack_level", models.BigIntegerField()),
+                ("last_task_id", models.BigIntegerField()),
+                ("updated_at", models.DateTimeField()),
+                ("data", common.fields.DataField()),
             ],
             options={
-                'db_table': 'task_queues',
+                "db_table": "task_queues",
             },
         ),
         migrations.CreateModel(
-            name='TaskQueueUserData',
+            name="TaskQueueUserData",
             fields=[
-                ('namespace', common.fields.KeyField()),
-                ('task_queue', common.fields.KeyField()),
-                ('version', models.BigIntegerField()),
-                ('data', common.fields.DataField()),
-                ('pk', models.CompositePrimaryKey('namespace', 'task_queue', blank=True, editable=False, primary_key=True, serialize=False)),
+                ("namespace", common.fields.KeyField()),
+                ("task_queue", common.fields.KeyField()),
+                ("version", models.BigIntegerField()),
+                ("data", common.fields.DataField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "namespace", "task_queue", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
             ],
             options={
-                'db_table': 'task_queue_user_data',
+                "db_table": "task_queue_user_data",
             },
         ),
         migrations.CreateModel(
-            name='Task',
+            name="Task",
             fields=[
-                ('physical_queue', common.fields.KeyField()),
-                ('task_id', models.BigIntegerField()),
-                ('priority', models.IntegerField()),
-                ('fairness_pass', models.BigIntegerField(db_column='pass')),
-                ('created_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField(null=True)),
-                ('data', common.fields.DataField()),
-                ('pk', models.CompositePrimaryKey('physical_queue', 'task_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ("physical_queue", common.fields.KeyField()),
+                ("task_id", models.BigIntegerField()),
+                ("priority", models.IntegerField()),
+                ("fairness_pass", models.BigIntegerField(db_column="pass")),
+                ("created_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField(null=True)),
+                ("data", common.fields.DataField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "physical_queue", "task_id", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
             ],
             options={
-                'db_table': 'tasks',
-                'indexes': [models.Index(fields=['physical_queue', 'priority', 'fairness_pass', 'task_id'], name='tasks_in_order')],
+                "db_table": "tasks",
+                "indexes": [
+                    models.Index(
+                        fields=["physical_queue", "priority", "fairness_pass", "task_id"], name="tasks_in_order"
+                    )
+                ],
             },
         ),
     ]

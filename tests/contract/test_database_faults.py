@@ -42,6 +42,14 @@ def put(*shards: int) -> list[Statement]:
     return [Statement(INSERT, [row(shard) for shard in shards])]
 
 
+async def one_turn() -> None:
+    """Let the event loop do all that is due now, input and output included."""
+    turned = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.call_soon(loop.call_soon, turned.set)
+    await turned.wait()
+
+
 async def count(database: Database) -> int:
     return int((await database.fetch(COUNT))[0][0])
 
@@ -98,7 +106,7 @@ async def test_many_at_once_do_not_disturb_each_other(database: Database) -> Non
 async def test_a_cancelled_caller_does_not_cancel_its_transaction(database: Database) -> None:
     await database.transact(put(1))
     caller = asyncio.create_task(database.transact(put(2)))
-    await asyncio.sleep(0)
+    await one_turn()
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
@@ -263,8 +271,7 @@ async def test_postgres_sessions_that_were_ended_while_idle_are_replaced(
     assert await count(postgres_database) == 1
     end_other_sessions(administrator)
     # One turn of the event loop, which sees the farewells before anything is sent.
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await one_turn()
     await postgres_database.transact(put(2))
     assert await count(postgres_database) == 2
 
