@@ -37,6 +37,13 @@ class EventsMissing(Exception):
         self.event_id = event_id
 
 
+def run_not_found(*, workflow_id: str, run_id: str = "") -> NotFound:
+    """As upstream words it: for the current run of a workflow id, and for a run that was named."""
+    if run_id:
+        return NotFound(f'workflow execution not found for workflow ID "{workflow_id}" and run ID "{run_id}"')
+    return NotFound(f"workflow not found for ID: {workflow_id}")
+
+
 class RunSource(Protocol):
     """Where a workspace finds runs: the cache, seen through the drafts of the batch that is being made."""
 
@@ -98,8 +105,8 @@ class Workspace:
         draft = self.find(run_id)
         if draft is None:
             if run_id:
-                raise NotFound(f"workflow not found for ID: {self.workflow_id} and run ID: {run_id}")
-            raise NotFound(f"workflow not found for ID: {self.workflow_id}")
+                raise run_not_found(workflow_id=self.workflow_id, run_id=run_id)
+            raise run_not_found(workflow_id=self.workflow_id)
         return draft
 
     def create(self, info: ExecutionInfo) -> Draft:

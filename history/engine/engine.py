@@ -33,7 +33,7 @@ from history.namespaces import NamespaceRegistry
 from history.records import CurrentRun
 from history.state import ExecutionState
 from history.store.base import ExecutionStore
-from history.workspace import EventsMissing, RunMissing, Workspace
+from history.workspace import EventsMissing, RunMissing, Workspace, run_not_found
 
 log = logging.getLogger(__name__)
 
@@ -274,12 +274,11 @@ class Engine(Service):
         if not run_id:
             current = await self._current(shard, namespace, workflow_id)
             if current is None:
-                raise NotFound(f"workflow not found for ID: {workflow_id}")
+                raise run_not_found(workflow_id=workflow_id)
             run_id = current.run_id
         run = await self._cached(shard, run_id)
         if run is None or (run.state.info.namespace, run.state.info.workflow_id) != (namespace, workflow_id):
-            suffix = f" and run ID: {wanted}" if wanted else ""
-            raise NotFound(f"workflow not found for ID: {workflow_id}{suffix}")
+            raise run_not_found(workflow_id=workflow_id, run_id=wanted)
         return run
 
     async def read(self, *, namespace: str, workflow_id: str, run_id: str = "") -> ExecutionState:

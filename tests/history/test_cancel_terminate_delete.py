@@ -76,7 +76,7 @@ def test_b05_unknown_executions_are_not_found(act: Any) -> None:
     with pytest.raises(NotFound, match=r"^workflow not found for ID: wf$"):
         act(host)
     host.start()
-    with pytest.raises(NotFound, match=r"^workflow not found for ID: wf and run ID: nope$"):
+    with pytest.raises(NotFound, match=r'^workflow execution not found for workflow ID "wf" and run ID "nope"$'):
         act(host, run_id="nope")
 
 
