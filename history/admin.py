@@ -121,8 +121,9 @@ class OfRunAdmin(KeyedAdmin):
         run_id = search_term.strip()
         if not run_id:
             return queryset, False
-        shard = models.Execution.objects.filter(run_id=run_id).values_list("shard_id", flat=True).first()
-        return (queryset.none() if shard is None else queryset.filter(shard_id=shard, run_id=run_id)), False
+        found = models.Execution.objects.filter(run_id=run_id).values_list("shard_id", flat=True)[:1]
+        shards = list(found)
+        return (queryset.filter(shard_id=shards[0], run_id=run_id) if shards else queryset.none()), False
 
 
 @admin.register(models.HistoryEventView)
