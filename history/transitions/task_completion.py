@@ -24,7 +24,7 @@ from temporalio.api.update.v1 import Rejection
 from temporalio.api.workflowservice import v1 as ws
 
 from common.contracts.tokens import TaskToken
-from common.errors import FailedPrecondition, InvalidArgument
+from common.errors import FailedPrecondition, InvalidArgument, NotFound
 from history.commands import ON_TASK_FAILED, BadCommand, CommandContext, run_commands
 from history.events import add_event, flush_buffered
 from history.failures import server_failure
@@ -39,12 +39,12 @@ from history.transitions.terminate import terminate_run
 from history.transitions.workflow_tasks import (
     INLINE_REQUEST_ID,
     StartedTask,
-    check_started,
     clear_sticky,
     fail_workflow_task,
     schedule_workflow_task,
     start_task,
     timeout_workflow_task,
+    token_time,
     write_task_events,
 )
 from history.workspace import Workspace
@@ -81,13 +81,18 @@ class Completion(Struct, kw_only=True, frozen=True):
 
 def token_task(draft: Draft, token: TaskToken) -> WorkflowTask:
     """The started task of a worker's token. Raises NOT_FOUND when it is no longer the pending one."""
-    return check_started(
-        draft,
-        scheduled_event_id=token.scheduled_event_id,
-        started_event_id=token.started_event_id,
-        attempt=token.attempt,
-        started_at=token.started_at,
-    )
+    task = draft.workflow_task
+    if (
+        draft.info.closed_at is not None
+        or task is None
+        or task.started_at is None
+        or task.scheduled_event_id != token.scheduled_event_id
+        or (token.started_event_id and token.started_event_id != task.started_event_id)
+        or (token.started_at and token.started_at != token_time(task.started_at))
+        or task.attempt != token.attempt
+    ):
+        raise NotFound("Workflow task not found.")
+    return task
 
 
 def complete_workflow_task(

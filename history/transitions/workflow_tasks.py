@@ -23,7 +23,7 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 from temporalio.api.common.v1 import WorkerVersionStamp
-from temporalio.api.enums.v1 import SuggestContinueAsNewReason, TaskQueueKind, TimeoutType, WorkflowTaskFailedCause
+from temporalio.api.enums.v1 import TaskQueueKind, TimeoutType, WorkflowTaskFailedCause
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import (
     HistoryEvent,
@@ -34,7 +34,7 @@ from temporalio.api.protocol.v1 import Message as ProtocolMessage
 from temporalio.api.taskqueue.v1 import TaskQueue
 
 from common.contracts.history import RecordWorkflowTaskStarted
-from common.errors import NotFound, TaskAlreadyStarted, TaskObsolete
+from common.errors import TaskAlreadyStarted, TaskObsolete
 from history.apply.workflow_tasks import end_failed_task
 from history.events import add_event, flush_buffered
 from history.records import ExecutionInfo, TransferTask, WorkflowTask
@@ -42,6 +42,7 @@ from history.state import Draft
 from history.transitions.deadlines import lower_deadline, workflow_task_deadline
 from history.transitions.messages import send_messages
 from history.transitions.problems import report_problems
+from history.transitions.suggestions import suggest_reasons
 from history.transitions.task_events import scheduled_attributes, started_attributes
 from history.workspace import Workspace
 
@@ -306,21 +307,6 @@ def start_task(
     return started
 
 
-def suggest_reasons(draft: Draft) -> list[SuggestContinueAsNewReason.ValueType]:
-    """Why the run had better continue as new, if anything: its history's size or length, or its updates."""
-    info = draft.info
-    config = draft.work.config
-    reasons = []
-    if info.history_size >= config.suggest_continue_as_new_bytes:
-        reasons.append(SuggestContinueAsNewReason.SUGGEST_CONTINUE_AS_NEW_REASON_HISTORY_SIZE_TOO_LARGE)
-    if info.next_event_id >= config.suggest_continue_as_new_events:
-        reasons.append(SuggestContinueAsNewReason.SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_HISTORY_EVENTS)
-    # Upstream suggests it from 90% of the total limit on.
-    if config.updates_total_limit and info.update_count >= config.updates_total_limit * 0.9:
-        reasons.append(SuggestContinueAsNewReason.SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_UPDATES)
-    return reasons
-
-
 # --- failing
 
 
@@ -411,24 +397,6 @@ def leave_sticky_queue(draft: Draft) -> None:
 
 def _unstuck(info: ExecutionInfo, task: WorkflowTask) -> WorkflowTask:
     return replace(task, sticky=False, task_queue=info.task_queue) if task.sticky else task
-
-
-def check_started(
-    draft: Draft, *, scheduled_event_id: int, started_event_id: int, attempt: int, started_at: str
-) -> WorkflowTask:
-    """The started task that a worker's token speaks of; NOT_FOUND when it is no longer the pending one."""
-    task = draft.workflow_task
-    if (
-        draft.info.closed_at is not None
-        or task is None
-        or task.started_at is None
-        or task.scheduled_event_id != scheduled_event_id
-        or (started_event_id and started_event_id != task.started_event_id)
-        or (started_at and started_at != token_time(task.started_at))
-        or task.attempt != attempt
-    ):
-        raise NotFound("Workflow task not found.")
-    return task
 
 
 def token_time(value: datetime) -> str:
