@@ -9,9 +9,10 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
-from google.protobuf import text_format
+from google.protobuf import text_encoding
 from temporalio.api.common.v1 import Payload, SearchAttributes
 
 from common.errors import InvalidArgument
@@ -20,8 +21,8 @@ from frontend.search_attributes import PREDEFINED, SETTABLE, SYSTEM
 
 _INT64 = range(-(2**63), 2**63)
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)\Z")
-_LARGEST_PLAIN = 1e21
-_SMALLEST_PLAIN = 1e-4
+# Decimal exponents that Go shows without an exponent.
+_PLAIN_BELOW, _PLAIN_UP_TO = 4, 6
 
 
 class _Undecodable(Exception):
@@ -137,13 +138,24 @@ def go_value(value: Any) -> str:
 
 
 def _go_number(number: float) -> str:
-    if number == 0 or _SMALLEST_PLAIN <= abs(number) < _LARGEST_PLAIN:
-        return str(int(number)) if number.is_integer() else f"{number!r}"
-    return f"{number!r}"
+    """The fewest digits that tell the number; with an exponent from a million on, and below 0.0001."""
+    decimal = Decimal(repr(number)).normalize()
+    if -_PLAIN_BELOW <= decimal.adjusted() < _PLAIN_UP_TO:
+        return f"{decimal:f}"
+    mantissa, _, exponent = f"{decimal:e}".partition("e")
+    return f"{mantissa}e{exponent[0]}{exponent[1:]:0>2}"
 
 
 def _undecodable(payload: Payload) -> str:
     if payload.metadata.get("encoding") == b"binary/plain":
         return "[" + " ".join(str(byte) for byte in payload.data) + "]"
-    shown = text_format.MessageToString(payload, as_one_line=True)
-    return f"value from <{shown}>"
+    fields = [
+        f"metadata:{{key:{_quoted(key.encode())} value:{_quoted(payload.metadata[key])}}}" for key in payload.metadata
+    ]
+    if payload.data:
+        fields.append(f"data:{_quoted(payload.data)}")
+    return f"value from <{' '.join(fields)}>"
+
+
+def _quoted(data: bytes) -> str:
+    return f'"{text_encoding.CEscape(data, as_utf8=False)}"'

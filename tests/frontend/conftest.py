@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,11 +62,17 @@ class Setup:
         return await refusal(self.call(request, deadline_s=deadline_s))
 
 
+@asynccontextmanager
+async def serving(setup: Setup) -> AsyncIterator[Setup]:
+    """The setup's server started, with a client; stopped at the end."""
+    await setup.server.start()
+    async with grpc.aio.insecure_channel(setup.address) as channel:
+        setup.channel = channel
+        yield setup
+    await setup.server.stop()
+
+
 @pytest.fixture
 async def setup() -> AsyncIterator[Setup]:
-    made = Setup()
-    await made.server.start()
-    async with grpc.aio.insecure_channel(made.address) as channel:
-        made.channel = channel
+    async with serving(Setup()) as made:
         yield made
-    await made.server.stop()
