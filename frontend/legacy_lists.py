@@ -50,6 +50,7 @@ async def list_page(
         query=" AND ".join(conditions),
         page_size=visibility_page(page_size, config=frontend.config),
         next_page_token=next_page_token,
+        custom_attributes=await frontend.custom_attributes(namespace),
     )
 
 

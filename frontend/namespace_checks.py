@@ -8,6 +8,7 @@ namespace, the namespace in a state that allows the method.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from common.contracts.tokens import QueryToken, TaskToken, decode_token
@@ -27,9 +28,9 @@ def namespace_check(frontend: Frontend, method: Method) -> Check | None:
         case NamespaceRule.NAMED:
             return _named(frontend, method)
         case NamespaceRule.OF_TASK:
-            return _by_token(frontend, method, TaskToken)
+            return _by_token(frontend, method, partial(decode_token, TaskToken))
         case NamespaceRule.OF_QUERY:
-            return _by_token(frontend, method, QueryToken)
+            return _by_token(frontend, method, partial(decode_token, QueryToken))
         case _:
             return None
 
@@ -62,7 +63,7 @@ def _named(frontend: Frontend, method: Method) -> Check:
     return check
 
 
-def _by_token(frontend: Frontend, method: Method, kind: type[TaskToken | QueryToken]) -> Check:
+def _by_token(frontend: Frontend, method: Method, decode: Callable[[bytes], TaskToken | QueryToken]) -> Check:
     namespaces, limit, states = frontend.namespaces, frontend.config.id_limit, method.states
 
     async def check(request: Any) -> None:
@@ -70,7 +71,7 @@ def _by_token(frontend: Frontend, method: Method, kind: type[TaskToken | QueryTo
         if named and namespaces.peek(named) is None:
             check_name(named, limit=limit)
             await namespaces.get(named)
-        token = decode_token(kind, request.task_token)
+        token = decode(request.task_token)
         if not token.namespace:
             raise InvalidArgument("Namespace not set on request.")
         if named and token.namespace != named:

@@ -30,7 +30,7 @@ async def finish_removal(frontend: Frontend, name: str) -> None:
     deleted: set[str] = set()
     while True:
         page = await frontend.visibility.list_workflow_executions(
-            namespace=name, query="", page_size=PAGE, next_page_token=b""
+            namespace=name, query="", page_size=PAGE, next_page_token=b"", custom_attributes={}
         )
         if not page.executions:
             break

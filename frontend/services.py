@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from common.clock import Clock
 from common.contracts.history import HistoryClient
 from common.contracts.matching import MatchingClient
@@ -36,3 +38,8 @@ class Frontend:
         self.address = address
         """Where it listens, as HOST:PORT."""
         self.polls = OutstandingPolls(clock=clock)
+
+    async def custom_attributes(self, namespace: str) -> Mapping[str, str]:
+        """The namespace's own search attributes, name → type name."""
+        record = self.namespaces.peek(namespace) or await self.namespaces.get(namespace)
+        return record.search_attributes

@@ -8,16 +8,19 @@ from datetime import timedelta
 from typing import TypeVar
 
 from common import deadline
-from common.clock import Clock
+from common.clock import Clock, TimerHandle
 
 T = TypeVar("T")
 
 LAST_MOMENT = timedelta(milliseconds=500)
 """Whoever waits answers well before the caller's deadline by itself; this is for one who has not."""
 
+_NOW = 0.0
+"""A time of the event loop that has passed."""
+
 
 class OutstandingPolls:
-    """The waits in progress. Cancelling one cancels what it awaits, as a client that has gone away would."""
+    """The waits in progress. Ending one cancels what it awaits, as a client that has gone away would."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
@@ -30,9 +33,8 @@ class OutstandingPolls:
     def end(self) -> None:
         """Ends all waits now, and every later one at once."""
         self._ending = True
-        now = asyncio.get_running_loop().time()
         for scope in self._scopes:
-            scope.reschedule(now)
+            scope.reschedule(_NOW)
 
     def begin(self) -> None:
         """Undoes `end`."""
@@ -40,16 +42,11 @@ class OutstandingPolls:
 
     async def wait(self, answer: Awaitable[T], *, empty: T) -> T:
         """The answer; `empty` when the caller's deadline is about to pass or the server stops before it comes."""
-        loop = asyncio.get_running_loop()
-        until = deadline.current()
-        when: float | None = None
-        if self._ending:
-            when = loop.time()
-        elif until is not None:
-            when = loop.time() + (until - self._clock.now() - LAST_MOMENT).total_seconds()
-        scope = asyncio.timeout_at(when)
+        scope = asyncio.timeout_at(_NOW if self._ending else None)
+        timer: TimerHandle | None = None
         try:
             async with scope:
+                timer = self._arm(scope)
                 self._scopes.add(scope)
                 return await answer
         except TimeoutError:
@@ -58,3 +55,11 @@ class OutstandingPolls:
             raise
         finally:
             self._scopes.discard(scope)
+            if timer is not None:
+                timer.cancel()
+
+    def _arm(self, scope: asyncio.Timeout) -> TimerHandle | None:
+        until = deadline.current()
+        if until is None:
+            return None
+        return self._clock.call_at(until - LAST_MOMENT, lambda: scope.reschedule(_NOW))

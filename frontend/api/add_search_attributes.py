@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, AddSearchAttributesResponse
 
@@ -33,7 +35,7 @@ async def add_search_attributes(frontend: Frontend, request: AddSearchAttributes
     return AddSearchAttributesResponse()
 
 
-def _with(record: NamespaceRecord, wanted: dict[str, int]) -> NamespaceRecord:
+def _with(record: NamespaceRecord, wanted: Mapping[str, int]) -> NamespaceRecord:
     attributes = dict(record.search_attributes)
     for name, value in wanted.items():
         if name in attributes:

@@ -14,7 +14,11 @@ from frontend.services import Frontend
 async def count_workflow_executions(
     frontend: Frontend, request: CountWorkflowExecutionsRequest
 ) -> CountWorkflowExecutionsResponse:
-    counted = await frontend.visibility.count_workflow_executions(namespace=request.namespace, query=request.query)
+    counted = await frontend.visibility.count_workflow_executions(
+        namespace=request.namespace,
+        query=request.query,
+        custom_attributes=await frontend.custom_attributes(request.namespace),
+    )
     return CountWorkflowExecutionsResponse(
         count=counted.count,
         groups=[

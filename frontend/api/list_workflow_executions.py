@@ -17,5 +17,6 @@ async def list_workflow_executions(
         query=request.query,
         page_size=visibility_page(request.page_size, config=frontend.config),
         next_page_token=request.next_page_token,
+        custom_attributes=await frontend.custom_attributes(request.namespace),
     )
     return ListWorkflowExecutionsResponse(executions=page.executions, next_page_token=page.next_page_token)

@@ -18,7 +18,7 @@ from frontend.services import Frontend
 from history.namespaces import DELETED, DEPRECATED, REGISTERED
 from history.records import NamespaceRecord
 
-_STATE_CHANGES = {REGISTERED: (DEPRECATED, DELETED), DEPRECATED: (DELETED,)}
+_STATE_CHANGES: dict[int, tuple[int, ...]] = {REGISTERED: (DEPRECATED, DELETED), DEPRECATED: (DELETED,)}
 
 
 async def update_namespace(frontend: Frontend, request: UpdateNamespaceRequest) -> UpdateNamespaceResponse:

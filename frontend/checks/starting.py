@@ -129,11 +129,10 @@ def set_timeouts(request: Any, config: FrontendConfig) -> None:
 async def check_attributes_of(frontend: Frontend, request: Any) -> None:
     if not request.search_attributes.indexed_fields:
         return
-    record = await frontend.namespaces.get(request.namespace)
     check_search_attributes(
         request.search_attributes,
         namespace=request.namespace,
-        custom=record.search_attributes,
+        custom=await frontend.custom_attributes(request.namespace),
         config=frontend.config,
     )
 

@@ -93,7 +93,7 @@ class MemoryNamespaceStore:
     async def get(self, name: str) -> NamespaceRecord | None:
         self._fail()
         self.reads += 1
-        await asyncio.sleep(0)
+        await _a_moment()
         return self.records.get(name)
 
     async def get_by_id(self, namespace_id: str) -> NamespaceRecord | None:
@@ -123,3 +123,10 @@ class MemoryNamespaceStore:
 
 def _empty_response(request: Any) -> Any:
     return getattr(ws, type(request).__name__.removesuffix("Request") + "Response")()
+
+
+async def _a_moment() -> None:
+    """Lets other tasks run, as any real read does."""
+    passed = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(passed.set_result, None)
+    await passed

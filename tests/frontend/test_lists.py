@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import Payload, WorkflowExecution
 from temporalio.api.filter.v1 import StartTimeFilter
+from temporalio.api.operatorservice import v1 as op
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice import v1 as ws
 
@@ -140,4 +141,21 @@ async def test_a_count_and_its_groups(setup: Setup) -> None:
         ([Payload(metadata={"encoding": b"json/plain", "type": b"Keyword"}, data=b'"Running"')], 2),
         ([Payload(metadata={"encoding": b"json/plain", "type": b"Keyword"}, data=b'"Completed"')], 1),
     ]
-    assert setup.visibility.counts == [{"namespace": "default", "query": "GROUP BY ExecutionStatus"}]
+    (asked,) = setup.visibility.counts
+    assert (asked["namespace"], asked["query"]) == ("default", "GROUP BY ExecutionStatus")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ws.ListWorkflowExecutionsRequest,
+        ws.ScanWorkflowExecutionsRequest,
+        ws.ListOpenWorkflowExecutionsRequest,
+        ws.CountWorkflowExecutionsRequest,
+    ],
+)
+async def test_queries_are_read_with_the_namespaces_own_attributes(setup: Setup, kind: Any) -> None:
+    await setup.call(op.AddSearchAttributesRequest(namespace="default", search_attributes={"A": 2}))
+    await setup.call(kind(namespace="default"))
+    (asked,) = setup.visibility.lists + setup.visibility.counts
+    assert asked["custom_attributes"] == {"A": "Keyword"}

@@ -155,18 +155,19 @@ async def test_a_connection_that_breaks_cancels_its_poll(
 
 @every_poll
 async def test_a_poll_is_answered_before_its_caller_gives_up(
-    request_type: Any, response_type: Any, method: str
+    setup: Setup, request_type: Any, response_type: Any, method: str
 ) -> None:
-    config = FrontendConfig(min_long_poll=timedelta(), poll_margin=timedelta())
-    async with serving(Setup(config=config)) as setup:
-        idle = Idle()
-        setup.matching.answer(method, idle)
-        now = setup.clock.now()
-        answer = await setup.call(request_type(namespace="default", task_queue=QUEUE), deadline_s=1)
-        assert answer == response_type()
-        assert idle.cancelled.is_set()
-        (until,) = idle.deadlines
-        assert timedelta() < until - now <= timedelta(seconds=1)
+    idle = Idle()
+    setup.matching.answer(method, idle)
+    polling = asyncio.ensure_future(setup.call(request_type(namespace="default", task_queue=QUEUE), deadline_s=60))
+    await idle.begun.wait()
+    (until,) = idle.deadlines
+    assert timedelta(seconds=50) < until - setup.clock.now() <= timedelta(seconds=60)
+    setup.clock.advance_to(until - timedelta(seconds=0.6))
+    assert not idle.cancelled.is_set()
+    setup.clock.advance_to(until - timedelta(seconds=0.5))
+    assert await polling == response_type()
+    assert idle.cancelled.is_set()
 
 
 @every_poll
