@@ -197,7 +197,9 @@ class Committer(Service):
 
     def _lose(self, batch: Batch, error: ShardOwnershipLost) -> None:
         batch.return_acks()
-        self._on_lost(error.shard_id)
+        # A shard that was given up meanwhile may have been taken anew: what is lost is the old lease only.
+        if any(shard.shard_id == error.shard_id and not shard.lost for shard in batch.shards):
+            self._on_lost(error.shard_id)
         for operation in batch.operations:
             if operation.shard.lost:
                 _fail(operation, error)

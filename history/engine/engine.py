@@ -7,8 +7,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from datetime import datetime, timedelta
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 from temporalio.api.history.v1 import HistoryEvent
@@ -26,9 +26,7 @@ from history.engine.cache import EVENTS_KEPT, CachedRun, RunCache
 from history.engine.committer import Committer, Missing
 from history.engine.registry import RunRegistry
 from history.engine.shard import Key, Shard
-from history.engine.timers import TimerProcessor
-from history.engine.transfer import TransferProcessor
-from history.engine.visibility import VisibilityProcessor
+from history.engine.shards import Owns, ShardController, owns_all
 from history.namespaces import NamespaceRegistry
 from history.records import CurrentRun
 from history.state import ExecutionState
@@ -39,13 +37,16 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-RETAKE_AFTER = timedelta(seconds=5)
 MAX_LOADS = 64
 """An operation that still lacks something after so many loads is at fault itself."""
 
 
 class Engine(Service):
-    """History on this host. `history` (a client that reaches every shard) and `matching` are set before the start."""
+    """History on this host. `history` (a client that reaches every shard) and `matching` are set before the start.
+
+    `owns` says which shards this host should have; call `controller.rebalance` when its answers change. `databases` names
+    the database of each shard that is not in `default`; the shards of one database share a writer.
+    """
 
     matching: MatchingClient
     history: HistoryClient
@@ -60,6 +61,8 @@ class Engine(Service):
         config: HistoryConfig,
         host: str,
         on_failure: Callable[[BaseException], None] | None = None,
+        owns: Owns = owns_all,
+        databases: Mapping[int, str] | None = None,
     ) -> None:
         super().__init__(name="history engine")
         self.store = store
@@ -69,85 +72,48 @@ class Engine(Service):
         self.config = config
         self.host = host
         self.cache = RunCache(max_runs=config.cache_runs, max_bytes=config.cache_bytes)
-        self.shards: dict[int, Shard] = {}
+        self.controller = ShardController(engine=self, owns=owns)
+        self.shards = self.controller.held
         self.operations: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.committer = Committer(
-            name="history committer",
-            store=store,
-            clock=clock,
-            config=config,
-            cache=self.cache,
-            host=host,
-            on_missing=self._load_missing,
-            on_committed=self._feed,
-            on_lost=self._lost,
-            on_unknown=self._retake,
-            on_failure=on_failure,
-        )
+        self._databases = databases or {}
+        self.committers = {
+            name: Committer(
+                name=f"history committer of {name}",
+                store=store,
+                clock=clock,
+                config=config,
+                cache=self.cache,
+                host=host,
+                on_missing=self._load_missing,
+                on_committed=self._feed,
+                on_lost=self.controller.lost,
+                on_unknown=self.controller.reload,
+                on_failure=on_failure,
+            )
+            for name in {"default", *self._databases.values()}
+        }
 
     # --- life
 
     async def start(self) -> None:
-        await self.committer.start()
-        for shard_id in range(1, self.config.shards + 1):
-            await self._acquire(shard_id)
+        for committer in self.committers.values():
+            await committer.start()
+        await self.controller.start()
 
     async def stop(self) -> None:
         """Processors first, so that nothing new begins; what is in the commit queue then is refused as UNAVAILABLE."""
-        for shard in list(self.shards.values()):
-            await self._stop_processors(shard)
+        await self.controller.stop()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.committer.stop()
-        for shard_id in list(self.shards):
-            self.unload_shard(shard_id)
+        for committer in self.committers.values():
+            await committer.stop()
+        self.controller.unload_all()
 
-    async def _acquire(self, shard_id: int) -> None:
-        record = await self.store.acquire_shard(shard_id=shard_id, owner=self.host, now=self.clock.now())
-        shard = Shard(shard_id=shard_id, range_id=record.range_id)
-        shard.transfer = TransferProcessor(engine=self, shard=shard)
-        shard.timers = TimerProcessor(engine=self, shard=shard)
-        shard.visibility = VisibilityProcessor(engine=self, shard=shard)
-        self.shards[shard_id] = shard
-        for processor in (shard.transfer, shard.timers, shard.visibility):
-            await processor.start()
-
-    async def _stop_processors(self, shard: Shard) -> None:
-        for processor in (shard.transfer, shard.timers, shard.visibility):
-            await processor.stop()
-
-    def unload_shard(self, shard_id: int) -> None:
-        """Give the shard up: its cached runs are dropped, their waiters are told to look again."""
-        shard = self.shards.pop(shard_id, None)
-        if shard is None:
-            return
-        shard.lost = True
-        self.cache.drop_shard(shard_id)
-        self.spawn(self._stop_processors(shard), name=f"unload shard {shard_id}")
-
-    def _lost(self, shard_id: int) -> None:
-        """Another host took the lease. It is taken back only after a pause: when two hosts wrongly claim the same
-        shards, the fences keep the data right and the pause keeps the quarrel cheap."""
-        self.unload_shard(shard_id)
-        self.spawn(self._reacquire(shard_id, after=RETAKE_AFTER), name=f"retake shard {shard_id}")
-
-    async def _retake(self, shard: Shard) -> None:
-        """The outcome of a commit is unknown: forget everything and read the shard anew under a new range."""
-        self.unload_shard(shard.shard_id)
-        self.spawn(self._reacquire(shard.shard_id, after=timedelta()), name=f"reload shard {shard.shard_id}")
-
-    async def _reacquire(self, shard_id: int, *, after: timedelta) -> None:
-        await self.clock.sleep(after)
-        delay = timedelta(milliseconds=100)
-        while shard_id not in self.shards:
-            try:
-                await self._acquire(shard_id)
-            except Unavailable as error:
-                log.warning("shard %s can't be loaded yet: %s", shard_id, error)
-                await self.clock.sleep(delay)
-                delay = min(delay * 2, timedelta(seconds=5))
+    def committer_of(self, shard_id: int) -> Committer:
+        """The one writer of the database that holds the shard."""
+        return self.committers[self._databases.get(shard_id, "default")]
 
     def spawn(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
         """Run a coroutine in the background; it is cancelled and awaited when the engine stops."""
@@ -168,6 +134,7 @@ class Engine(Service):
         shard_id = shard_for(namespace=namespace, workflow_id=workflow_id, shards=self.config.shards)
         shard = self.shards.get(shard_id)
         if shard is None:
+            self.controller.owns(shard_id)
             raise ShardOwnershipLost(shard_id=shard_id)
         return shard
 
@@ -185,7 +152,7 @@ class Engine(Service):
             transition=transition,
             answer=asyncio.get_running_loop().create_future(),
         )
-        self.committer.submit(operation)
+        operation.shard.committer.submit(operation)
         result: T = await operation.answer
         return result
 
@@ -198,7 +165,7 @@ class Engine(Service):
             if operation.loads > MAX_LOADS:
                 raise RuntimeError(f"a transition of {operation.key} asked for too much: {missing!r}")
             await self._load(operation, missing)
-            self.committer.submit(operation)
+            operation.shard.committer.submit(operation)
         except BaseException as error:
             if not operation.answer.done():
                 cancelled = isinstance(error, asyncio.CancelledError)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from history.records import CurrentRun
 
 if TYPE_CHECKING:
+    from history.engine.committer import Committer
     from history.engine.timers import TimerProcessor
     from history.engine.transfer import TransferProcessor
     from history.engine.visibility import VisibilityProcessor
@@ -39,6 +40,7 @@ class Shard:
         self.acked_timers: list[int] = []
         self.acked_visibility: list[int] = []
         self.flush_armed = False
+        self.committer: Committer
         self.transfer: TransferProcessor
         self.timers: TimerProcessor
         self.visibility: VisibilityProcessor

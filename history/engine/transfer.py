@@ -105,6 +105,6 @@ def arm_flush(engine: Engine, shard: Shard) -> None:
     def flush() -> None:
         shard.flush_armed = False
         if shard.has_acks and not shard.lost:
-            engine.committer.flush(shard)
+            shard.committer.flush(shard)
 
     engine.clock.call_at(engine.clock.now() + FLUSH_AFTER, flush)

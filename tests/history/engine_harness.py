@@ -31,7 +31,7 @@ def open_url(url: str) -> SqliteDatabase | PostgresDatabase:
     """A database of the test session by its URL."""
     entry = django_entry(url)
     if entry["ENGINE"].endswith("sqlite3"):
-        return SqliteDatabase(path=str(entry["NAME"]), is_memory=False)
+        return SqliteDatabase(path=str(entry["NAME"]))
     names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     given = {key: str(entry[name]) for key, name in names.items() if entry.get(name)}
     return PostgresDatabase(conninfo=given, pooled=False)
