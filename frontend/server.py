@@ -90,9 +90,11 @@ class FrontendServer(Service):
 
 
 def _listen(server: grpc.aio.Server, address: str) -> str:
-    host, _, _ = address.rpartition(":")
+    host, _, wanted = address.rpartition(":")
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
     try:
-        port = server.add_insecure_port(address)
+        port = server.add_insecure_port(f"{host}:{wanted}")
     except RuntimeError as error:
         raise OSError(f"cannot listen on {address}: {error}") from error
     if not port:

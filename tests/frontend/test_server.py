@@ -92,6 +92,15 @@ async def test_a_stopped_server_can_be_started_again() -> None:
         await setup.call(ws.GetSystemInfoRequest())
 
 
+@pytest.mark.parametrize("address", ["::1:0", "[::1]:0"])
+async def test_an_address_of_the_sixth_version(address: str) -> None:
+    setup = Setup()
+    setup.server._wanted_address = address
+    async with serving(setup):
+        assert setup.address.startswith("[::1]:")
+        await setup.call(ws.GetSystemInfoRequest())
+
+
 async def test_an_address_that_is_taken(setup: Setup) -> None:
     other = Setup()
     other.server._wanted_address = setup.address
