@@ -132,12 +132,20 @@ class Database(ABC):
         """Several reads in one round trip."""
 
 
-def insert(name: str, table: str, columns: dict[str, ColumnType], *, key: Sequence[str] = ()) -> RowsQuery:
-    """Insert rows; a row that exists already is an error. With `key`, such a row gets the new values instead."""
+def insert(
+    name: str,
+    table: str,
+    columns: dict[str, ColumnType],
+    *,
+    key: Sequence[str] = (),
+    fixed: Sequence[str] = (),
+) -> RowsQuery:
+    """Insert rows; a row that exists already is an error. With `key`, such a row gets the new values instead, except
+    for columns that are `fixed` once it exists."""
     names = ", ".join(columns)
     sql = f"INSERT INTO {table} ({names}) {{rows}}"
     if key:
-        changed = ", ".join(f"{c} = excluded.{c}" for c in columns if c not in key)
+        changed = ", ".join(f"{c} = excluded.{c}" for c in columns if c not in (*key, *fixed))
         sql += f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"
     return RowsQuery(name, sql, columns=columns)
 

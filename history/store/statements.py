@@ -74,7 +74,13 @@ DELETE_CURRENT = delete(
 )
 
 INSERT_EXECUTIONS = insert("insert_executions", "executions", EXECUTION)
-UPDATE_EXECUTIONS = insert("update_executions", "executions", EXECUTION, key=["shard_id", "run_id"])
+UPDATE_EXECUTIONS = insert(
+    "update_executions",
+    "executions",
+    EXECUTION,
+    key=["shard_id", "run_id"],
+    fixed=["namespace", "workflow_id", "workflow_type", "started_at"],
+)
 INSERT_EVENTS = insert("insert_events", "history_events", EVENT)
 PUT_ITEMS = insert("put_items", "pending_items", ITEM, key=list(ITEM_KEY))
 DELETE_ITEMS = delete("delete_items", "pending_items", ITEM_KEY)
