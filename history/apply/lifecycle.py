@@ -182,8 +182,9 @@ def _close(draft: Draft, event: HistoryEvent, status: WorkflowExecutionStatus.Va
     info.deadline_at = None
     for name in DROPPED_AT_CLOSE:
         items = getattr(draft, name)
-        for key in list(items):
-            del items[key]
+        if items.changed or items.base:
+            for key in list(items):
+                del items[key]
     for initiated, child in list(draft.children.items()):
         # The others stay until the close task has applied their parent close policy.
         if child.parent_close_policy == ParentClosePolicy.PARENT_CLOSE_POLICY_ABANDON:
