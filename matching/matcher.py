@@ -22,7 +22,7 @@ class Reload(Exception):
 class Poller:
     """One outstanding long poll. `answer` is an API response, or None when nothing came in time."""
 
-    __slots__ = ("answer", "began", "expired", "identity", "instance_key", "request", "reserved", "timer")
+    __slots__ = ("answer", "began", "ended", "expired", "identity", "instance_key", "request", "reserved", "timer")
 
     def __init__(self, *, request: Any, identity: str, instance_key: str, began: float) -> None:
         self.request = request
@@ -33,6 +33,8 @@ class Poller:
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.reserved = False
         self.expired = False
+        self.ended = False
+        """Sent home before its time."""
         self.timer: TimerHandle | None = None
 
     @property
@@ -103,6 +105,7 @@ class Matcher:
         """Answer waiting pollers empty: all, or those of one worker. Returns how many."""
         ended = [p for p in self._waiting if instance_key is None or p.instance_key == instance_key]
         for poller in ended:
+            poller.ended = True
             self._expire(poller)
         return len(ended)
 

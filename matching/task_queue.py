@@ -144,7 +144,7 @@ class TaskQueue:
         self.matcher.enter(poller)
         self.pump()
         answer = await self.matcher.wait(poller, until=until)
-        if not self.is_closed:
+        if not poller.ended:
             self.pollers.polled(identity=poller.identity, request=poller.request)
         self.last_active = self.clock.monotonic()
         return answer

@@ -206,9 +206,7 @@ class World:
         self.services: list[MatchingService] = []
 
     async def service(self, host: str = "one") -> MatchingService:
-        service = MatchingService(
-            self.store, self.history, self.clock, self.config, host, user_data=self.store
-        )
+        service = MatchingService(self.store, self.history, self.clock, self.config, host, user_data=self.store)
         await service.start()
         self.services.append(service)
         return service

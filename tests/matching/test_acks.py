@@ -39,7 +39,7 @@ def test_everything_at_or_below_the_level_is_done(data: st.DataObject) -> None:
                 done.add(chosen)
                 acks.done(chosen)
                 acks.done(chosen)
-            case "forget" if (forgettable := {x for x in added - done if not any(d > x for d in done)}):
+            case "forget" if forgettable := {x for x in added - done if not any(d > x for d in done)}:
                 gone = max(forgettable)
                 added.discard(gone)
                 acks.forget(gone)
