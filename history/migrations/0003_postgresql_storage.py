@@ -14,7 +14,7 @@ STORAGE = {
 }
 
 
-def lay_out(apps, schema_editor):
+def lay_out(apps, schema_editor):  # noqa: ARG001  Django's signature
     if schema_editor.connection.vendor == "postgresql":
         for table, parameters in STORAGE.items():
             schema_editor.execute(f"ALTER TABLE {table} SET ({parameters})", params=None)
