@@ -15,6 +15,7 @@ from common.contracts.history import HistoryClient
 from common.contracts.matching import AddTask, QueryWorkflow, QueueType, StickyWorkerUnavailable
 from common.contracts.tokens import QueryToken, decode_token, encode_token
 from common.errors import InvalidArgument, QueueOwnershipLost, Unavailable
+from common.rpc.errors import HostUnreachable
 from common.service import Service
 from matching.config import MatchingConfig
 from matching.delivery import arriving
@@ -27,7 +28,7 @@ from matching.shutdowns import ShutDownWorkers
 from matching.starts import Starter
 from matching.store.base import TaskStore, UserDataStore
 from matching.task_queue import TaskQueue
-from matching.task_queues import TaskQueueKey, TaskQueues
+from matching.task_queues import Owns, TaskQueueKey, TaskQueues, owns_all
 from matching.user_data import Change, UserDataManager, with_config
 
 RELOADS = 10
@@ -35,7 +36,10 @@ RELOADS = 10
 
 
 class MatchingService(Service):
-    """Implements `common.contracts.matching.MatchingClient`. `host` is the name of this process in the cluster."""
+    """Implements `common.contracts.matching.MatchingClient`. `host` is the name of this process in the cluster.
+
+    `owns` says which queue families belong to this host; call `queues.rebalance` when its answers change.
+    """
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class MatchingService(Service):
         host: str,
         *,
         user_data: UserDataStore,
+        owns: Owns = owns_all,
     ) -> None:
         super().__init__(name="matching")
         self._history = history
@@ -60,6 +65,7 @@ class MatchingService(Service):
             clock=clock,
             config=config,
             host=host,
+            owns=owns,
         )
         self._answers = QueryAnswers(clock=clock)
         self._shut_down = ShutDownWorkers(clock=clock, config=config)
@@ -168,7 +174,12 @@ class MatchingService(Service):
                 response = await self._query_task(queue, poller, request, execution)
                 response.query.CopyFrom(request.query)
                 response.task_token = encode_token(
-                    QueryToken(namespace=request.namespace, task_queue=request.task_queue, query_id=query_id)
+                    # The family's name, since that places the answer's way back to this host.
+                    QueryToken(
+                        namespace=request.namespace,
+                        task_queue=request.normal_name or request.task_queue,
+                        query_id=query_id,
+                    )
                 )
                 if queue.matcher.answer(poller, response):
                     return await self._answers.wait(query_id, until=until)
@@ -274,4 +285,4 @@ class MatchingService(Service):
 
     def _check_running(self) -> None:
         if not self._running:
-            raise Unavailable("Matching is shutting down.")
+            raise HostUnreachable("Matching is shutting down.")

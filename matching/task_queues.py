@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context
 from datetime import timedelta
 
 from msgspec import Struct
 
 from common.clock import Clock
+from common.errors import QueueOwnershipLost
 from matching.backlog.writer import QueueWriter
 from matching.config import MatchingConfig
 from matching.physical_queue import PhysicalQueue
@@ -25,6 +26,13 @@ from matching.task_queue import TaskQueue
 from matching.user_data import UserDataManager
 
 log = logging.getLogger(__name__)
+
+Owns = Callable[[str, str], bool]
+"""Whether membership gives a queue family (namespace, name) to this host."""
+
+
+def owns_all(namespace: str, family: str) -> bool:  # noqa: ARG001  one host has them all
+    return True
 
 
 class TaskQueueKey(Struct, frozen=True):
@@ -44,7 +52,9 @@ class TaskQueues:
         clock: Clock,
         config: MatchingConfig,
         host: str,
+        owns: Owns = owns_all,
     ) -> None:
+        self._owns = owns
         self._store = store
         self._user_data = user_data
         self._starter = starter
@@ -66,10 +76,13 @@ class TaskQueues:
         return (queue for queue in list(self._loaded.values()) if not queue.is_unloaded)
 
     async def load(self, key: TaskQueueKey, *, normal_name: str = "") -> TaskQueue:
-        """The loaded queue, taking its ranges if it is not. Raises what the store raises."""
+        """The loaded queue, taking its ranges if it is not. Raises what the store raises, and QueueOwnershipLost when
+        the queue belongs to another host."""
         found = self.loaded(key)
         if found is not None:
             return found
+        if not self._owns(key.namespace, normal_name or key.name):
+            raise QueueOwnershipLost(physical_queue=f"{key.namespace}/{key.kind}/{key.name}")
         loading = self._loading.get(key)
         if loading is None:
             # A context and a task of its own: the load serves others too, whatever becomes of the first caller.
@@ -78,6 +91,23 @@ class TaskQueues:
             )
             loading.add_done_callback(lambda task: self._load_ended(key, task))
         return await asyncio.shield(loading)
+
+    def rebalance(self) -> None:
+        """Membership has changed: save and unload the queues that belong to another host now."""
+        moved = [q for q in self if not self._owns(q.namespace, q.normal_name or q.name)]
+        if not moved or self._stopped:
+            return
+        log.info("%d task queues are another host's now", len(moved))
+        task = asyncio.get_running_loop().create_task(self._give_up(moved), name="give up queues", context=Context())
+        self._unloading.add(task)
+        task.add_done_callback(self._unloading.discard)
+
+    async def _give_up(self, queues: Sequence[TaskQueue]) -> None:
+        saved = [future for queue in queues for future in queue.checkpoints.save()]
+        if saved:
+            await asyncio.wait(saved)
+        for queue in queues:
+            queue.unload()
 
     async def stop(self) -> None:
         """Save all progress and unload everything. Starts that are under way are waited for."""
@@ -88,11 +118,7 @@ class TaskQueues:
         queues = list(self)
         for queue in queues:
             await queue.settle()
-        saved = [future for queue in queues for future in queue.checkpoints.save()]
-        if saved:
-            await asyncio.wait(saved)
-        for queue in queues:
-            queue.unload()
+        await self._give_up(queues)
         await self.writer.drain()
         if self._unloading:
             await asyncio.wait(self._unloading)

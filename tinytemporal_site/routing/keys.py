@@ -1,0 +1,130 @@
+"""Which key a call is placed by, found from the types of its arguments when the router is made.
+
+History: the shard of the execution that the call is about. Matching: the family of the task queue, so that all kinds,
+versions and partitions of a queue and the sticky queues of its workers are on one host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from google.protobuf.message import Message
+
+from common.contracts.tokens import QueryToken, TaskToken, decode_token
+from common.ids import shard_for
+from common.rpc.contract import Method
+from matching.names import parse_partition
+
+Named = dict[str, Any]
+KeyOf = Callable[[Named], str]
+Field = Callable[[Any], Any]
+
+_EXECUTIONS = ("workflow_execution", "execution")
+
+
+def shard_key(shard_id: int) -> str:
+    return f"shard {shard_id}"
+
+
+def queue_key(namespace: str, family: str) -> str:
+    return f"queue {namespace}/{family}"
+
+
+class Unroutable(Exception):
+    """A method of a contract whose arguments name no execution or task queue."""
+
+
+def history_key(method: Method, *, shards: int) -> KeyOf:
+    """Raises Unroutable; the function itself raises InvalidArgument for a token that can't be read."""
+    execution_of = _execution_of(method)
+
+    def key(named: Named) -> str:
+        namespace, workflow_id = execution_of(named)
+        return shard_key(shard_for(namespace=namespace, workflow_id=workflow_id, shards=shards))
+
+    return key
+
+
+def _execution_of(method: Method) -> Callable[[Named], tuple[str, str]]:
+    if "namespace" in method.types and "execution" in method.types:
+        return lambda named: (named["namespace"], named["execution"].workflow_id)
+    fields = _fields(method)
+    if "task_token" in fields:
+        return lambda named: _by_token(named["request"].task_token)
+    if {"namespace", "workflow_id"} <= fields:
+        return lambda named: (named["request"].namespace, named["request"].workflow_id)
+    for name in _EXECUTIONS:
+        if {"namespace", name} <= fields:
+            return _by_execution(name)
+    if {"namespace", "update_ref"} <= fields:
+        return lambda named: (named["request"].namespace, named["request"].update_ref.workflow_execution.workflow_id)
+    if {"namespace", "operations"} <= fields:
+        return lambda named: (named["request"].namespace, _of_operations(named["request"].operations))
+    if "request" in fields:
+        return lambda named: (named["request"].request.namespace, named["request"].request.workflow_id)
+    raise Unroutable(f"{method.path} names no execution")
+
+
+def _by_execution(name: str) -> Callable[[Named], tuple[str, str]]:
+    return lambda named: (named["request"].namespace, getattr(named["request"], name).workflow_id)
+
+
+def _by_token(data: bytes) -> tuple[str, str]:
+    token = decode_token(TaskToken, data)
+    return token.namespace, token.workflow_id
+
+
+def _of_operations(operations: Any) -> str:
+    for operation in operations:
+        if operation.HasField("start_workflow"):
+            return str(operation.start_workflow.workflow_id)
+        if operation.HasField("update_workflow"):
+            return str(operation.update_workflow.workflow_execution.workflow_id)
+    return ""
+
+
+def matching_key(method: Method) -> KeyOf:
+    """Raises Unroutable."""
+    family_of = _family_of(method)
+
+    def key(named: Named) -> str:
+        namespace, family = family_of(named)
+        return queue_key(namespace, parse_partition(family)[0])
+
+    return key
+
+
+def _family_of(method: Method) -> Callable[[Named], tuple[str, str]]:
+    if "namespace" in method.types and "task_queue" in method.types:
+        return lambda named: (named["namespace"], named["task_queue"])
+    fields = _fields(method)
+    if "task_token" in fields:
+        return lambda named: _by_query_token(named["request"].task_token)
+    if {"namespace", "task_queue", "normal_name"} <= fields:
+        return lambda named: (named["request"].namespace, named["request"].normal_name or named["request"].task_queue)
+    if {"namespace", "task_queue"} <= fields:
+        return lambda named: (named["request"].namespace, _family(named["request"].task_queue))
+    if "namespace" in fields:
+        return lambda named: (named["request"].namespace, "")  # about all queues of a namespace
+    raise Unroutable(f"{method.path} names no task queue")
+
+
+def _family(task_queue: Any) -> str:
+    return task_queue if isinstance(task_queue, str) else task_queue.normal_name or task_queue.name
+
+
+def _by_query_token(data: bytes) -> tuple[str, str]:
+    token = decode_token(QueryToken, data)
+    return token.namespace, token.task_queue
+
+
+def _fields(method: Method) -> frozenset[str]:
+    """Names of the fields of the argument `request`, a Struct or an API message."""
+    of = method.types.get("request")
+    if isinstance(of, type) and issubclass(of, Message):
+        return frozenset(of.DESCRIPTOR.fields_by_name)
+    if isinstance(of, type) and issubclass(of, msgspec.Struct):
+        return frozenset(of.__struct_fields__)
+    return frozenset()
