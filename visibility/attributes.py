@@ -1,6 +1,6 @@
 """Search attributes and memos between the payloads that clients send and the plain JSON that the table holds.
 
-stored_attributes(payloads)     → JSON of values by name, JSON of words of Text attributes by name
+stored_attributes(payloads)     → JSON of values by name, JSON of the words of Text attributes by name
 shown_attributes(json, custom)  → payloads typed in their metadata
 stored_memo, shown_memo
 """
@@ -16,7 +16,7 @@ from temporalio.api.common.v1 import Memo, Payload, SearchAttributes
 from common.codec import from_dict, to_dict
 from common.search_attributes import PREDEFINED, TYPE_VALUES, Undecodable, decode, fits
 from visibility.times import shown_time, stored_time
-from visibility.words import spaced, words
+from visibility.words import words
 
 _write = msgspec.json.Encoder().encode
 _read = msgspec.json.Decoder().decode
@@ -30,7 +30,7 @@ def stored_attributes(payloads: Mapping[str, Payload]) -> tuple[bytes | None, by
     if not payloads:
         return None, None
     values: dict[str, Any] = {}
-    texts: dict[str, str] = {}
+    texts: dict[str, list[str]] = {}
     for name, payload in payloads.items():
         type_name = PREDEFINED.get(name) or payload.metadata.get("type", b"").decode("ascii", "replace")
         value = stored_value(payload, type_name)
@@ -38,7 +38,7 @@ def stored_attributes(payloads: Mapping[str, Payload]) -> tuple[bytes | None, by
             continue
         values[name] = value
         if type_name == "Text":
-            texts[name] = spaced(words(value))
+            texts[name] = words(value)
     return (_write(values) if values else None), (_write(texts) if texts else None)
 
 

@@ -19,6 +19,10 @@ NEVER = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 """Stands for the close time of an open run where runs are ordered. Source: upstream's SQL stores."""
 
 
+COMMON_STATUSES = ("Running", "Completed")
+"""What most runs pass through or end in; they are found by the order, and only the other statuses have an index."""
+
+
 def list_order() -> tuple[OrderBy, ...]:
     """Upstream's order of a list: open runs first, then by close time, then by start time, both newest first."""
     closing = Coalesce("close_time", models.Value(NEVER, output_field=models.DateTimeField()))
@@ -29,8 +33,9 @@ class Visibility(models.Model):
     """A run as lists show it. `task_id` is that of the intent the row was made from: an older one changes nothing.
 
     A row whose namespace is empty is what a deletion leaves for a while, so that a late intent does not bring the run
-    back. `search_attributes` holds JSON values by name; `memo` payloads by name; `text_words` what a filter on a Text
-    attribute looks at. `execution_duration` is in nanoseconds.
+    back. `search_attributes` holds JSON values by name, `memo` payloads by name, `text_words` what a filter on a Text
+    attribute looks at. `division` is the search attribute TemporalNamespaceDivision, at which every list looks.
+    `execution_duration` is in nanoseconds.
     """
 
     run_id = KeyField(primary_key=True)
@@ -47,10 +52,11 @@ class Visibility(models.Model):
     history_size = models.BigIntegerField(null=True)
     state_transition_count = models.BigIntegerField(null=True)
     execution_duration = models.BigIntegerField(null=True)
-    parent_workflow_id = KeyField(null=True)
-    parent_run_id = KeyField(null=True)
+    parent_workflow_id = KeyField(null=True)  # type: ignore[misc]
+    parent_run_id = KeyField(null=True)  # type: ignore[misc]
     root_workflow_id = KeyField()
     root_run_id = KeyField()
+    division = KeyField(null=True)  # type: ignore[misc]
     search_attributes = DataField(null=True)
     text_words = DataField(null=True)
     memo = DataField(null=True)
@@ -59,24 +65,45 @@ class Visibility(models.Model):
         db_table = "visibility"
         verbose_name_plural = "visibility"
         indexes = [
-            models.Index("namespace", *list_order(), name="visibility_order"),
-            models.Index("namespace", "workflow_id", *list_order(), name="visibility_workflow_id"),
-            models.Index("namespace", "workflow_type", *list_order(), name="visibility_workflow_type"),
-            models.Index("namespace", "start_time", name="visibility_start_time"),
-            # Statuses that most runs pass through or end in are found by the order; only the others pay for an index.
+            # With what every list and most counts look at beside: they need not read the rows.
+            models.Index("namespace", *list_order(), "division", "status", name="visibility_order"),
+            # One attribute has one value in many runs: the order follows it, so that a page is read and no more.
+            *(
+                models.Index("namespace", name, *list_order(), name=f"visibility_{name}")
+                for name in ("workflow_id", "workflow_type", "task_queue")
+            ),
+            # One attribute has many values: a filter on it is mostly a range, and few runs are left to be sorted.
+            *(models.Index("namespace", name, name=f"visibility_{name}") for name in ("start_time", "execution_time")),
+            *(
+                models.Index("namespace", name, name=f"visibility_{name[:19]}", condition=Q(close_time__isnull=False))
+                for name in ("execution_duration", "history_length", "history_size", "state_transition_count")
+            ),
+            # What holds for the many costs nothing: only what differs from it is in these.
             models.Index(
-                "namespace",
-                "status",
-                *list_order(),
-                name="visibility_status",
-                condition=~Q(status__in=("Running", "Completed")),
+                "namespace", "status", *list_order(), name="visibility_status", condition=~Q(status__in=COMMON_STATUSES)
             ),
             models.Index(
-                "namespace",
-                "parent_workflow_id",
-                *list_order(),
-                name="visibility_parent",
-                condition=Q(parent_workflow_id__isnull=False),
+                "namespace", "division", *list_order(), name="visibility_division", condition=Q(division__isnull=False)
+            ),
+            *(
+                models.Index(
+                    "namespace",
+                    name,
+                    *list_order(),
+                    name=f"visibility_{name}",
+                    condition=Q((f"{name}__isnull", False)),
+                )
+                for name in ("parent_workflow_id", "parent_run_id")
+            ),
+            *(
+                models.Index(
+                    "namespace",
+                    name,
+                    *list_order(),
+                    name=f"visibility_{name}",
+                    condition=~Q(root_run_id=F("run_id")),
+                )
+                for name in ("root_workflow_id", "root_run_id")
             ),
         ]
 

@@ -20,11 +20,6 @@ def words(text: str) -> list[str]:
     return "".join(map(_folded, text)).split()
 
 
-def spaced(found: list[str]) -> str:
-    """The form in which words are stored and looked for: each between spaces, so that a phrase is a part of it."""
-    return f" {' '.join(found)} "
-
-
 def _folded(char: str) -> str:
     """The character as compared; a space where it ends a word, nothing where it only changes the one before."""
     category = unicodedata.category(char)

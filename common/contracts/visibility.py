@@ -83,3 +83,11 @@ class VisibilityClient(Protocol):
     ) -> CountResult:
         """How many runs the filter finds, and with GROUP BY how many for each value."""
         ...
+
+    async def index_attributes(self, attributes: Mapping[str, str]) -> None:
+        """Make filters on these search attributes (name → type name) fast; idempotent, and lists go on meanwhile.
+
+        To be called after an attribute was added; on a big table it takes its time. Raises Unavailable when the
+        database refuses for now: filters work all the same, only slower.
+        """
+        ...

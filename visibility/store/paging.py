@@ -11,7 +11,7 @@ import msgspec
 
 from common.database import Row
 from common.errors import InvalidArgument
-from visibility.store.statements import Condition, closing
+from visibility.store.statements import Where, closing
 
 NEVER = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 
@@ -46,9 +46,9 @@ def read_token(token: bytes) -> Place | None:
     return place
 
 
-def after(place: Place, *, dialect: str) -> Condition:
+def after(place: Place, *, dialect: str) -> Where:
     """Rows behind the place. The comparison of pairs is what an index serves; what has the same times is sorted out."""
     close = closing(dialect)
     sql = f"({close}, start_time) <= (%s, %s) AND NOT ({close} = %s AND start_time = %s AND run_id <= %s)"
     times = (place.close_time, place.start_time)
-    return Condition(sql, *times, *times, place.run_id)
+    return Where(sql, *times, *times, place.run_id)

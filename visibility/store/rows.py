@@ -13,7 +13,7 @@ from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from common.contracts.visibility import VisibilityIntent
 from common.database import ColumnType, Row
 from common.protos import timestamp
-from visibility.attributes import shown_attributes, shown_memo, stored_attributes, stored_memo
+from visibility.attributes import shown_attributes, shown_memo, stored_attributes, stored_memo, stored_value
 from visibility.statuses import STATUS_NAME, STATUS_NUMBER
 
 COLUMNS: dict[str, ColumnType] = {
@@ -35,10 +35,12 @@ COLUMNS: dict[str, ColumnType] = {
     "parent_run_id": "text",
     "root_workflow_id": "text",
     "root_run_id": "text",
+    "division": "text",
     "search_attributes": "json",
     "text_words": "json",
     "memo": "json",
 }
+DIVISION = "TemporalNamespaceDivision"
 DELETED = ""
 """The namespace of a row that a deletion left behind; no namespace has this name."""
 
@@ -80,16 +82,22 @@ def row_of(intent: VisibilityIntent) -> Row:
         intent.parent_run_id if is_child else None,
         intent.root_workflow_id or intent.workflow_id,
         intent.root_run_id or intent.run_id,
+        _division(intent),
         attributes,
         texts,
         stored_memo(intent.memo),
     )
 
 
+def _division(intent: VisibilityIntent) -> str | None:
+    payload = intent.search_attributes.get(DIVISION)
+    return None if payload is None else stored_value(payload, "Keyword")
+
+
 def tombstone_of(intent: VisibilityIntent, now: datetime) -> Row:
     """What keeps a run deleted should an older intent come late; its close time says since when."""
     key = (intent.run_id, DELETED, intent.task_id, "", "", "", now, now, now, "")
-    return (*key, None, None, None, None, None, None, "", "", None, None, None)
+    return (*key, None, None, None, None, None, None, "", "", None, None, None, None)
 
 
 def shown(row: Row, custom: Mapping[str, str]) -> WorkflowExecutionInfo:

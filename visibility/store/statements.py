@@ -1,5 +1,7 @@
 """Every statement on the table: what writes it as it stands here, what reads it put together around a filter."""
 
+# ruff: noqa: S608  names come from here and from filters' compiler, values are parameters
+
 from __future__ import annotations
 
 import re
@@ -31,7 +33,7 @@ FORGET_DELETED = RowsQuery(
 )
 
 
-class Condition:
+class Where:
     """A condition of a read, as Django's compiler gives it: SQL with `%s` for each parameter and `%%` for a sign."""
 
     __slots__ = ("params", "sql")
@@ -41,20 +43,20 @@ class Condition:
         self.params = params
 
 
-def list_page(condition: Condition, *, dialect: str, limit: int) -> tuple[Query, list[object]]:
-    """The first rows of the order that fulfil the condition."""
+def list_page(where: Where, *, dialect: str, limit: int) -> tuple[Query, list[object]]:
+    """The first rows of the order that fulfil the where."""
     order = f"{closing(dialect)} DESC, start_time DESC, run_id"
-    sql = f"SELECT {', '.join(SHOWN)} FROM visibility WHERE {condition.sql} ORDER BY {order} LIMIT %s"
-    return _query("list_visibility", sql, times=SHOWN_TIMES), [*condition.params, limit]
+    sql = f"SELECT {', '.join(SHOWN)} FROM visibility WHERE {where.sql} ORDER BY {order} LIMIT %s"
+    return _query("list_visibility", sql, times=SHOWN_TIMES), [*where.params, limit]
 
 
-def count(condition: Condition, *, group_by: str = "") -> tuple[Query, list[object]]:
+def count(where: Where, *, group_by: str = "") -> tuple[Query, list[object]]:
     """How many rows fulfil the condition; by values of the expression `group_by`, when one is given."""
     if group_by:
-        sql = f"SELECT {group_by}, count(*) FROM visibility WHERE {condition.sql} GROUP BY 1 ORDER BY 1"
+        sql = f"SELECT {group_by}, count(*) FROM visibility WHERE {where.sql} GROUP BY 1 ORDER BY 1"
     else:
-        sql = f"SELECT count(*) FROM visibility WHERE {condition.sql}"
-    return _query("count_visibility", sql), list(condition.params)
+        sql = f"SELECT count(*) FROM visibility WHERE {where.sql}"
+    return _query("count_visibility", sql), list(where.params)
 
 
 def closing(dialect: str) -> str:
