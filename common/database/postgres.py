@@ -184,6 +184,10 @@ def _general_error(name: str, failure: CommandFailed) -> Exception:
     return Internal(f"the database refused {name!r}: {failure}")
 
 
+def _unreachable(error: psycopg.Error) -> Unavailable:
+    return Unavailable(f"the database can't be reached: {error}")
+
+
 class _Pool:
     """At most `size` connections; callers beyond that wait in order. Used from one event loop."""
 
@@ -254,8 +258,10 @@ class _Pool:
             self._busy.add(connection)
             return connection
         except psycopg.Error as error:
-            self._wake_all()
-            raise Unavailable(f"the database can't be reached: {error}") from error
+            if not self._busy:
+                # They waited for this attempt; each trying again by itself would take its own time to fail.
+                self._refuse_waiters(error)
+            raise _unreachable(error) from error
         finally:
             self._connecting -= 1
             self._changed()
@@ -284,6 +290,12 @@ class _Pool:
             if not waiter.done():
                 waiter.set_result(None)
                 return
+
+    def _refuse_waiters(self, error: psycopg.Error) -> None:
+        waiters, self._waiters = self._waiters, deque()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_exception(_unreachable(error))
 
     def _wake_all(self) -> None:
         while self._waiters:

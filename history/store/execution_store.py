@@ -14,7 +14,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from common.clock import EPOCH
 from common.codec import CodecError, from_json
 from common.database import Database, Query
-from common.errors import ConditionFailed, PersistenceError, ShardOwnershipLost, Unavailable
+from common.errors import ConditionFailed, InvalidArgument, PersistenceError, ShardOwnershipLost, Unavailable
 from common.records import R, decode
 from history.records import CurrentRun, ExecutionInfo, ShardRecord, TimerTask, TransferTask, VisibilityIntent
 from history.state import PERSISTED, ExecutionState
@@ -53,6 +53,9 @@ class SqlExecutionStore:
             raise ValueError("one commit can't span two databases")
         try:
             await database.transact(build_statements(writes))
+        except CodecError as error:
+            # Something a client sent, a time before the year 1 say, which no JSON can tell.
+            raise InvalidArgument(f"the request can't be stored: {error}") from error
         except ConditionFailed as error:
             if error.statement != sql.FENCE.name:
                 raise

@@ -8,7 +8,7 @@ import pytest
 
 from common.contracts.visibility import VisibilityIntent
 from common.database import Database
-from common.errors import ConditionFailed, PersistenceError, ShardOwnershipLost
+from common.errors import ConditionFailed, InvalidArgument, PersistenceError, ShardOwnershipLost
 from history.config import HistoryConfig
 from history.records import BufferedEvent
 from history.store import SqlExecutionStore, open_execution_store
@@ -294,6 +294,14 @@ async def test_an_existing_run_or_event_is_not_overwritten(store: SqlExecutionSt
         await store.commit([ShardWrite(shard_id=1, range_id=range_id, runs=[event])])
 
     assert await store.load_events(shard_id=1, run_id="run", first=2, last=3) == [samples.event(2)]
+
+
+async def test_what_no_json_can_tell_is_refused(store: SqlExecutionStore, range_id: int, tamper: Tamper) -> None:
+    write = samples.start("run", range_id=range_id)
+    write.runs[0].events[1].event_time.nanos = -5
+    with pytest.raises(InvalidArgument):
+        await store.commit([write])
+    assert_empty(tamper)
 
 
 # --- Tasks ----------------------------------------------------------------------------------------------------------
