@@ -72,6 +72,6 @@ class MatchingConfig(Struct, kw_only=True, frozen=True):
     fairness_keys_tracked: int = 10_000
 
     # workers
-    worker_ttl: timedelta = timedelta(minutes=30)
+    worker_ttl: timedelta = timedelta(minutes=5)
     """A worker is forgotten this long after its last heartbeat."""
     workers_limit: int = 100_000

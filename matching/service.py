@@ -29,7 +29,8 @@ from matching.starts import Starter
 from matching.store.base import TaskStore, UserDataStore
 from matching.task_queue import TaskQueue
 from matching.task_queues import Owns, TaskQueueKey, TaskQueues, owns_all
-from matching.user_data import Change, UserDataManager, with_config
+from matching.user_data import Change, UserDataManager, check_config, with_config
+from matching.workers import WorkerRegistry
 
 RELOADS = 10
 """How often one call follows its queue through reloads before it tells its caller to come again."""
@@ -69,6 +70,7 @@ class MatchingService(Service):
         )
         self._answers = QueryAnswers(clock=clock)
         self._shut_down = ShutDownWorkers(clock=clock, config=config)
+        self._workers = WorkerRegistry(clock=clock, config=config)
         self._running = False
 
     async def start(self) -> None:
@@ -142,6 +144,8 @@ class MatchingService(Service):
     async def shutdown_worker(self, request: ws.ShutdownWorkerRequest) -> ws.ShutdownWorkerResponse:
         """Ends the worker's outstanding polls with empty answers and closes its sticky queue to new tasks."""
         self._shut_down.add(request.worker_instance_key)
+        if request.HasField("worker_heartbeat"):
+            self._workers.heard(namespace=request.namespace, heartbeats=[request.worker_heartbeat])
         for queue in self.queues:
             if queue.namespace != request.namespace:
                 continue
@@ -267,6 +271,7 @@ class MatchingService(Service):
         self, request: ws.UpdateTaskQueueConfigRequest
     ) -> ws.UpdateTaskQueueConfigResponse:
         """Rate limits and fairness weights of one kind of a queue. In force at once."""
+        check_config(request)
         name, _ = parse_partition(request.task_queue)
         kind = KINDS.get(request.task_queue_type)
         if kind is None:
@@ -282,6 +287,23 @@ class MatchingService(Service):
             if queue.namespace == namespace and (queue.normal_name or queue.name) == task_queue:
                 queue.take_user_data(data)
         return data
+
+    # workers
+
+    async def record_worker_heartbeat(
+        self, request: ws.RecordWorkerHeartbeatRequest
+    ) -> ws.RecordWorkerHeartbeatResponse:
+        self._workers.heard(namespace=request.namespace, heartbeats=request.worker_heartbeat)
+        return ws.RecordWorkerHeartbeatResponse()
+
+    async def list_workers(self, request: ws.ListWorkersRequest) -> ws.ListWorkersResponse:
+        return self._workers.list(request)
+
+    async def count_workers(self, request: ws.CountWorkersRequest) -> ws.CountWorkersResponse:
+        return self._workers.count(request)
+
+    async def describe_worker(self, request: ws.DescribeWorkerRequest) -> ws.DescribeWorkerResponse:
+        return self._workers.describe(request)
 
     def _check_running(self) -> None:
         if not self._running:

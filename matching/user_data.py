@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
+from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import ConfigMetadata, RateLimitConfig, TaskQueueConfig
 from temporalio.api.workflowservice import v1 as ws
 
@@ -50,6 +51,16 @@ class UserDataManager:
             else:
                 return changed
         raise AssertionError("unreachable")
+
+
+def check_config(request: ws.UpdateTaskQueueConfigRequest) -> None:
+    """Raises InvalidArgument. Source: upstream's frontend."""
+    if request.task_queue_type != TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW:
+        return
+    if request.update_queue_rate_limit.HasField("rate_limit"):
+        raise InvalidArgument("Setting rate limit on workflow task queues is not allowed.")
+    if request.update_fairness_key_rate_limit_default.HasField("rate_limit"):
+        raise InvalidArgument("Setting fairness key rate limit on workflow task queues is not allowed.")
 
 
 def with_config(

@@ -94,3 +94,19 @@ class MatchingClient(Protocol):
     async def has_recent_poller(self, *, namespace: str, task_queue: str, kind: QueueType) -> bool:
         """Whether a poller waits on the queue or polled in the last minute."""
         ...
+
+    async def update_task_queue_config(
+        self, request: ws.UpdateTaskQueueConfigRequest
+    ) -> ws.UpdateTaskQueueConfigResponse:
+        """Rate limits and fairness weights of one kind of a queue; UserDataConflict (ABORTED) when others always win."""
+        ...
+
+    async def record_worker_heartbeat(
+        self, request: ws.RecordWorkerHeartbeatRequest
+    ) -> ws.RecordWorkerHeartbeatResponse: ...
+
+    async def list_workers(self, request: ws.ListWorkersRequest) -> ws.ListWorkersResponse: ...
+
+    async def count_workers(self, request: ws.CountWorkersRequest) -> ws.CountWorkersResponse: ...
+
+    async def describe_worker(self, request: ws.DescribeWorkerRequest) -> ws.DescribeWorkerResponse: ...
