@@ -21,7 +21,7 @@ from history.transitions.close import is_open
 LIVE = frozenset(
     (
         # what only callers know
-        "namespace_id", "create_request_id", "cancel_request_id", "reset_to_run_id",
+        "namespace_id", "create_request_id", "cancel_request_id", "reset_to_run_id", "reset_request_id",
         # when to look again, and bookkeeping
         "deadline_at", "state_transition_count",
         # the pending workflow task (compared apart) and its attempts

@@ -118,6 +118,9 @@ class ExecutionInfo(Record, kw_only=True):
     continued_to_run_id: str = ""
     initiator: ContinueAsNewInitiator.ValueType = ContinueAsNewInitiator.CONTINUE_AS_NEW_INITIATOR_UNSPECIFIED
     reset_to_run_id: str = ""
+    """The run that took this one's place when it was last reset."""
+    reset_request_id: str = ""
+    """The request that made this run by a reset."""
     root_workflow_id: str = ""
     root_run_id: str = ""
     parent: ParentInfo | None = None
@@ -223,6 +226,7 @@ class ActivityItem(Record, kw_only=True):
     paused_at: datetime | None = None
     pause_identity: str = ""
     pause_reason: str = ""
+    pause_request_id: str = ""
     reset_requested: bool = False
     reset_heartbeats: bool = False
     stamp: int = 0

@@ -15,6 +15,7 @@ from temporalio.api.workflow.v1 import ResetPointInfo
 
 from common.protos import from_duration, from_timestamp
 from history.apply import applies
+from history.apply.reset import begin_again
 from history.records import ExecutionInfo, WorkflowTask
 from history.state import Draft
 
@@ -115,6 +116,7 @@ def apply_failed(draft: Draft, event: HistoryEvent) -> None:
     end_failed_task(draft, counts=True)
     if cause in _ATTEMPT_RESTARTS:
         draft.info.task_failures = 0
+    begin_again(draft, event)
 
 
 @applies(EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT)

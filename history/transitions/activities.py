@@ -65,7 +65,10 @@ def put(draft: Draft, item: ActivityItem) -> None:
 
 
 def dispatch_activity(draft: Draft, item: ActivityItem) -> None:
+    """Hand the present attempt to Matching; a paused run does so when it is unpaused."""
     info = draft.info
+    if info.pause is not None:
+        return
     work = draft.work
     draft.transfer_tasks.append(
         TransferTask(

@@ -1,0 +1,81 @@
+"""Options of a running workflow: versioning override and priority.
+
+    update_options(work, request) -> Options
+    apply_options(draft, changes, *, paths, identity) -> Options
+
+Source: upstream's service/history/api/updateworkflowoptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from temporalio.api.history.v1 import WorkflowExecutionOptionsUpdatedEventAttributes
+from temporalio.api.workflow.v1 import WorkflowExecutionOptions
+from temporalio.api.workflowservice.v1 import UpdateWorkflowExecutionOptionsRequest
+
+from common.errors import InvalidArgument, NotFound
+from history.events import add_event
+from history.records import ExecutionInfo
+from history.state import Draft
+from history.transitions.close import is_open
+from history.transitions.field_masks import normalized, set_path
+from history.versioning_override import modern_override
+from history.workspace import Workspace
+
+PAIR = frozenset(("versioning_override.behavior", "versioning_override.deployment"))
+"""The older form of an override, whose two fields may be named if both are."""
+
+
+def update_options(work: Workspace, request: UpdateWorkflowExecutionOptionsRequest) -> WorkflowExecutionOptions:
+    """The options as they are then. Raises NOT_FOUND, INVALID_ARGUMENT."""
+    draft = work.run(request.workflow_execution.run_id)
+    if not is_open(draft.info.status):
+        raise NotFound("workflow execution already completed")
+    return apply_options(
+        draft, request.workflow_execution_options, paths=request.update_mask.paths, identity=request.identity
+    )
+
+
+def apply_options(
+    draft: Draft, changes: WorkflowExecutionOptions, *, paths: Iterable[str], identity: str
+) -> WorkflowExecutionOptions:
+    """Change what the paths name; an event tells of it if anything is different then."""
+    present = options_of(draft.info)
+    options = WorkflowExecutionOptions()
+    options.CopyFrom(present)
+    try:
+        _merge(options, changes, normalized(paths))
+    except InvalidArgument as error:
+        raise InvalidArgument(f"error applying update_options: {error.message}") from error
+    if options != present:
+        has_override = options.HasField("versioning_override")
+        add_event(
+            draft,
+            WorkflowExecutionOptionsUpdatedEventAttributes(
+                versioning_override=options.versioning_override if has_override else None,
+                unset_versioning_override=not has_override,
+                identity=identity,
+                priority=options.priority if options.HasField("priority") else None,
+            ),
+            worker_may_ignore=True,
+        )
+    return options
+
+
+def options_of(info: ExecutionInfo) -> WorkflowExecutionOptions:
+    return WorkflowExecutionOptions(versioning_override=info.versioning_override, priority=info.priority)
+
+
+def _merge(options: WorkflowExecutionOptions, changes: WorkflowExecutionOptions, paths: list[str]) -> None:
+    nested = {path for path in paths if path.startswith("versioning_override.")}
+    if nested - PAIR:
+        raise InvalidArgument("versioning_override doesn't support partial updates")
+    if nested and nested != PAIR:
+        raise InvalidArgument("versioning_override fields must be updated together")
+    for path in paths:
+        if path in PAIR:
+            path = "versioning_override"
+        set_path(options, changes, path)
+        if path == "versioning_override" and options.HasField("versioning_override"):
+            options.versioning_override.CopyFrom(modern_override(options.versioning_override))
