@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
 from common.clock import Clock, RealClock
-from common.database import open_database
+from common.database import Database, open_database
 from common.service import OnFailure, Service, ServiceGroup
+from tinytemporal_site.cluster import Cluster
 from tinytemporal_site.roles import ROLES
+
+if TYPE_CHECKING:
+    from frontend.server import FrontendServer
+    from history.engine.engine import Engine
+    from matching.service import MatchingService
 
 
 class Part(Service):
@@ -42,10 +49,11 @@ def build_server(
     on_failure: OnFailure | None = None,
     clock: Clock | None = None,
 ) -> Service:
-    """All roles of one process as one service: database first, web last; stopped in reverse."""
+    """The given roles of one process as one service: database first, web last; stopped in reverse."""
     members: list[Service] = []
     if roles != {"web"}:
-        members += _engine_members(host=host, on_failure=on_failure, clock=clock or RealClock())
+        process = Process(roles=roles - {"web"}, host=host, on_failure=on_failure, clock=clock or RealClock())
+        members += process.members()
     if "web" in roles:
         from tinytemporal_site.web import WebService
 
@@ -53,60 +61,129 @@ def build_server(
     return ServiceGroup(name="tinytemporal", members=members)
 
 
-def _engine_members(*, host: str, on_failure: OnFailure | None, clock: Clock) -> list[Service]:
-    from frontend.config import FrontendConfig
-    from frontend.server import FrontendServer
-    from history.config import HistoryConfig
-    from history.engine.engine import Engine
-    from history.namespaces import NamespaceRegistry
-    from history.service import history_service
-    from history.store import open_execution_store, open_namespace_store
-    from matching.config import MatchingConfig
-    from matching.service import MatchingService
-    from matching.store import open_task_store, open_user_data_store
-    from visibility.store import open_visibility_store
+class Process:
+    """What one process runs: its roles' services, tied to each other here and to those of other processes by routers."""
 
-    database = open_database()
-    namespaces = NamespaceRegistry(store=open_namespace_store(database), clock=clock)
-    visibility = open_visibility_store(database)
-    config = HistoryConfig(
-        shards=settings.NUM_HISTORY_SHARDS,
-        suggest_continue_as_new_events=settings.SUGGEST_CONTINUE_AS_NEW_EVENTS,
-        long_poll=timedelta(seconds=20),
-    )
-    engine = Engine(
-        store=open_execution_store(database, config),
-        visibility=visibility,
-        namespaces=namespaces,
-        clock=clock,
-        config=config,
-        host=host,
-        on_failure=on_failure,
-    )
-    history = history_service(engine)
-    matching = MatchingService(
-        store=open_task_store(database),
-        history=history,
-        clock=clock,
-        config=MatchingConfig(partitions=settings.MATCHING_PARTITIONS),
-        host=host,
-        user_data=open_user_data_store(database),
-    )
-    engine.history = history
-    engine.matching = matching
-    frontend = FrontendServer(
-        history=history,
-        matching=matching,
-        visibility=visibility,
-        namespaces=namespaces,
-        clock=clock,
-        config=FrontendConfig(),
-        address=f"{settings.BIND_ADDRESS}:{settings.FRONTEND_PORT}",
-    )
-    return [
-        Part(name="database", start=database.start, stop=database.stop),
-        Part(name="namespaces", start=namespaces.start),
-        matching,
-        engine,
-        frontend,
-    ]
+    def __init__(self, *, roles: frozenset[str], host: str, on_failure: OnFailure | None, clock: Clock) -> None:
+        from history.config import HistoryConfig
+        from history.namespaces import NamespaceRegistry
+        from history.store import open_namespace_store
+        from tinytemporal_site.routing import history_router, matching_router
+        from visibility.store import open_visibility_store
+
+        self.host = host
+        self.on_failure = on_failure
+        self.clock = clock
+        self.databases: dict[str, Database] = {"default": open_database()}
+        for alias in settings.HISTORY_SHARD_DATABASES.values():
+            if alias not in self.databases and "history" in roles:
+                self.databases[alias] = open_database(alias)
+        database = self.databases["default"]
+        self.cluster = Cluster(host=host, roles=roles, database=database, clock=clock)
+        self.namespaces = NamespaceRegistry(store=open_namespace_store(database), clock=clock)
+        self.visibility = open_visibility_store(database)
+        self.history_config = HistoryConfig(
+            shards=settings.NUM_HISTORY_SHARDS,
+            suggest_continue_as_new_events=settings.SUGGEST_CONTINUE_AS_NEW_EVENTS,
+            long_poll=timedelta(seconds=20),
+        )
+        links: dict[str, Any] = {"membership": self.cluster.membership, "channels": self.cluster.channels, "clock": clock}
+        self.engine = self._engine() if "history" in roles else None
+        local_history = _history_of(self.engine)
+        self.history = history_router(local=local_history, shards=settings.NUM_HISTORY_SHARDS, **links)
+        self.matching_service = self._matching() if "matching" in roles else None
+        self.matching = matching_router(local=self.matching_service, **links)
+        self.frontend = self._frontend() if "frontend" in roles else None
+        if self.engine is not None:
+            self.engine.history = self.history
+            self.engine.matching = self.matching
+        locals_ = {"history": local_history, "matching": self.matching_service}
+        self._served = {role: service for role, service in locals_.items() if service is not None}
+
+    def _engine(self) -> Engine:
+        from history.engine.engine import Engine
+        from history.store import open_execution_store
+
+        shards = range(1, settings.NUM_HISTORY_SHARDS + 1)
+        placed = {shard: self.databases[settings.HISTORY_SHARD_DATABASES.get(shard, "default")] for shard in shards}
+        engine = Engine(
+            store=open_execution_store(placed, self.history_config),
+            visibility=self.visibility,
+            namespaces=self.namespaces,
+            clock=self.clock,
+            config=self.history_config,
+            host=self.host,
+            on_failure=self.on_failure,
+            owns=self.cluster.owns_shard,
+            databases=settings.HISTORY_SHARD_DATABASES,
+        )
+        self.cluster.membership.subscribe(engine.controller.rebalance)
+        return engine
+
+    def _matching(self) -> MatchingService:
+        from matching.config import MatchingConfig
+        from matching.service import MatchingService
+        from matching.store import open_task_store, open_user_data_store
+
+        database = self.databases["default"]
+        service = MatchingService(
+            store=open_task_store(database),
+            history=self.history,
+            clock=self.clock,
+            config=MatchingConfig(partitions=settings.MATCHING_PARTITIONS),
+            host=self.host,
+            user_data=open_user_data_store(database),
+            owns=self.cluster.owns_queue,
+        )
+        self.cluster.membership.subscribe(service.queues.rebalance)
+        return service
+
+    def _frontend(self) -> FrontendServer:
+        from frontend.config import FrontendConfig
+        from frontend.server import FrontendServer
+
+        return FrontendServer(
+            history=self.history,
+            matching=self.matching,
+            visibility=self.visibility,
+            namespaces=self.namespaces,
+            clock=self.clock,
+            config=FrontendConfig(),
+            address=f"{settings.BIND_ADDRESS}:{settings.FRONTEND_PORT}",
+        )
+
+    def members(self) -> list[Service]:
+        """In the order of their start. The departure comes before the engine's end: others are told to go elsewhere, no
+        new call is taken, and those in flight come to theirs."""
+        found: list[Service] = [
+            Part(name=f"database {alias}", start=database.start, stop=database.stop)
+            for alias, database in self.databases.items()
+        ]
+        found.append(Part(name="namespaces", start=self.namespaces.start))
+        found.append(Part(name="connections", start=_nothing, stop=self.cluster.channels.close))
+        if not self.cluster.is_alone:
+            found += self.cluster.serve(self._served)
+        found.append(self.cluster.membership)
+        found += [service for service in (self.matching_service, self.engine) if service is not None]
+        if not self.cluster.is_alone:
+            found.append(Part(name="departure", start=_nothing, stop=self._depart))
+        if self.frontend is not None:
+            found.append(self.frontend)
+        return found
+
+    async def _depart(self) -> None:
+        await self.cluster.membership.stop()
+        if self.matching_service is not None:
+            await self.matching_service.stop()
+        for server in self.cluster.servers:
+            await server.stop()
+
+
+def _history_of(engine: Engine | None) -> Any:
+    from history.service import history_service
+
+    return None if engine is None else history_service(engine)
+
+
+async def _nothing() -> None:
+    """A member that only has something to stop."""

@@ -84,3 +84,18 @@ def read_shard_databases(env: Env, *, name: str, shards: int) -> dict[int, str]:
             raise refuse(name=name, value=item, wanted=wanted)
         chosen[int(match[1])] = match[2]
     return chosen
+
+
+_MEMBER = re.compile(r"(?:([A-Za-z0-9._-]+)\s*=\s*)?((?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5}))")
+
+
+def read_hosts(env: Env, *, name: str) -> dict[str, str]:
+    """`a=10.0.0.1:7234,b=10.0.0.2:7234`: a role's hosts and where they listen; one without a name is called by its
+    address. Empty when the setting is."""
+    hosts: dict[str, str] = {}
+    for item in read_list(env, name=name, default=[]):
+        match = _MEMBER.fullmatch(item)
+        if match is None or not 0 < int(match[3]) <= 65535 or (match[1] or match[2]) in hosts:
+            raise refuse(name=name, value=item, wanted="a list such as a=10.0.0.1:7234,b=10.0.0.2:7234, each named once")
+        hosts[match[1] or match[2]] = match[2]
+    return hosts

@@ -28,6 +28,11 @@ FRONTEND_PORT = environment.read_port(env, name="FRONTEND_PORT", default=7233)
 HISTORY_PORT = environment.read_port(env, name="HISTORY_PORT", default=7234)
 MATCHING_PORT = environment.read_port(env, name="MATCHING_PORT", default=7235)
 WEB_PORT = environment.read_port(env, name="WEB_PORT", default=8233)
+# Where other processes reach this one: BIND_ADDRESS, or this machine's name when that means every address.
+ADVERTISE_ADDRESS = environment.read_text(env, name="ADVERTISE_ADDRESS", default="")
+# Who plays a role, when that is fixed; otherwise the processes that are there find each other in the database.
+HISTORY_HOSTS = environment.read_hosts(env, name="HISTORY_HOSTS")
+MATCHING_HOSTS = environment.read_hosts(env, name="MATCHING_HOSTS")
 
 # --- The engine -----------------------------------------------------------------------------------------------------
 NUM_HISTORY_SHARDS = environment.read_int(env, name="NUM_HISTORY_SHARDS", default=4, least=1, most=16384)

@@ -26,6 +26,7 @@ Key = tuple[str, str]
 """(role, host)"""
 
 FORGET_AFTER = timedelta(hours=1)
+LOOK_EVERY_S = 0.25
 
 
 class _Seen:
@@ -69,6 +70,8 @@ class LiveMembership(Membership):
         self._started_at = clock.now()
         self._seen: dict[Key, _Seen] = {}
         self._probing: dict[str, asyncio.Task[None]] = {}
+        self._looked: dict[str, float] = {}
+        """When each address was looked at last, in monotonic seconds."""
         self._loop = TaskLoop(name=self.name, run=self._run, restart=RestartPolicy(), clock=clock)
 
     # --- life
@@ -183,8 +186,10 @@ class LiveMembership(Membership):
         ]
 
     def _look_soon(self, address: str) -> None:
-        if not address or address in self._probing:
+        now = self._clock.monotonic()
+        if not address or address in self._probing or now - self._looked.get(address, -LOOK_EVERY_S) < LOOK_EVERY_S:
             return
+        self._looked[address] = now
         task = asyncio.get_running_loop().create_task(self._look_and_publish(address), name=f"look at {address}")
         self._probing[address] = task
         task.add_done_callback(lambda _: self._probing.pop(address, None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import grpc
@@ -37,6 +37,8 @@ _OPTIONS = [
     # A call is not repeated behind the caller's back.
     ("grpc.enable_retries", 0),
 ]
+PATIENCE = timedelta(seconds=10)
+"""How long calls to a host that left may still take."""
 _NOT_SENT = ("failed to connect", "connection refused", "connections to all backends failing", "dns resolution failed")
 """What gRPC says of a call that never left this process, in lower case."""
 
@@ -50,6 +52,7 @@ class RemoteHost:
         self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self._in_flight: set[grpc.aio.UnaryUnaryCall[bytes, bytes]] = set()
         self._clients: dict[Contract, Any] = {}
+        self._emptied: asyncio.Future[None] | None = None
 
     def client(self, contract: Contract) -> Any:
         """An object with the contract's methods. Beyond the contract's errors they raise HostUnreachable when the call was
@@ -63,6 +66,17 @@ class RemoteHost:
         """What is in flight ends with OutcomeUnknown."""
         self.abandon()
         await self._channel.close()
+
+    async def retire(self, *, patience: timedelta) -> None:
+        """Closes once nothing is in flight any more; what is still there after `patience` is given up."""
+        timer = self._clock.call_at(self._clock.now() + patience, self.abandon)
+        try:
+            while self._in_flight:
+                self._emptied = asyncio.get_running_loop().create_future()
+                await self._emptied
+        finally:
+            timer.cancel()
+            await self._channel.close()
 
     def abandon(self) -> None:
         """Gives up on the answers that are awaited now: the host is not expected to give them any more."""
@@ -92,13 +106,18 @@ class RemoteHost:
                     raise
                 raise OutcomeUnknown(f"{self.address} did not answer: it is taken to be gone") from None
             finally:
-                self._in_flight.discard(running)
+                self._ended(running)
             if answer[:1] == RESULT:
                 return method.decode_result(memoryview(answer)[1:])
             raise decode_error(memoryview(answer)[1:])
 
         call.__name__ = method.name
         return call
+
+    def _ended(self, call: grpc.aio.UnaryUnaryCall[bytes, bytes]) -> None:
+        self._in_flight.discard(call)
+        if not self._in_flight and self._emptied is not None and not self._emptied.done():
+            self._emptied.set_result(None)
 
     def _seconds_to(self, until: datetime) -> float:
         return max(0.0, (until - self._clock.now()).total_seconds())
@@ -146,15 +165,19 @@ class Channels:
         return host
 
     def keep_only(self, addresses: set[str]) -> None:
-        """Close the connections to all others: what is in flight there ends with OutcomeUnknown."""
+        """Retire the connections to all others."""
         for address in self._hosts.keys() - addresses:
             closing = asyncio.get_running_loop().create_task(
-                self._hosts.pop(address).close(), name=f"close connection to {address}"
+                self._hosts.pop(address).retire(patience=PATIENCE), name=f"retire the connection to {address}"
             )
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        self.keep_only(set())
+        """Closes every connection now."""
+        for task in list(self._closing):
+            task.cancel()
+        hosts, self._hosts = list(self._hosts.values()), {}
+        await asyncio.gather(*(host.close() for host in hosts))
         if self._closing:
             await asyncio.wait(set(self._closing))

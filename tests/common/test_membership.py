@@ -185,6 +185,7 @@ async def test_a_suspected_member_is_looked_at_at_once(cluster: Cluster) -> None
     await settle()
     assert hosts(a) == ["a", "b"]
     await cluster.kill(b, listens=False)
+    cluster.clock.advance(timedelta(milliseconds=250))
     a.suspect(member)
     await settle()
     assert hosts(a) == ["a"]

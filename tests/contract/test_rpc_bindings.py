@@ -16,7 +16,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflowservice import v1 as ws
 
 from common import caller, deadline, errors
-from common.clock import RealClock
+from common.clock import ManualClock, RealClock
 from common.contracts.history import HistoryClient
 from common.contracts.matching import MatchingClient, StickyWorkerUnavailable
 from common.rpc import HISTORY, MATCHING, Channels, Contract, HostUnreachable, RemoteFault, RpcServer
@@ -245,12 +245,28 @@ async def test_a_host_that_stops_leaves_its_calls_in_doubt() -> None:
 
 
 async def test_a_host_taken_to_be_gone_leaves_its_calls_in_doubt() -> None:
-    async with remote_waiting() as (client, service, _, channels):
+    async with remote_waiting() as (client, service, server, channels):
         call = asyncio.create_task(client.query_task(**QUERY))
         await service.began.wait()
-        channels.keep_only(set())
+        channels.to(server.address).abandon()
         with pytest.raises(errors.OutcomeUnknown):
             await call
+
+
+async def test_a_connection_that_is_retired_ends_with_its_last_call() -> None:
+    async with remote_waiting() as (client, service, server, channels):
+        call = asyncio.create_task(client.query_task(**QUERY))
+        await service.began.wait()
+        clock = ManualClock()
+        host = channels.to(server.address)
+        host._clock = clock
+        retiring = asyncio.create_task(host.retire(patience=timedelta(seconds=10)))
+        await asyncio.wait({retiring}, timeout=0)
+        assert not call.done()
+        clock.advance(timedelta(seconds=10))
+        with pytest.raises(errors.OutcomeUnknown):
+            await call
+        await retiring
 
 
 async def test_arguments_that_can_not_be_read_are_refused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.message import Message
 
@@ -38,16 +38,18 @@ _HISTORY_REPEATABLE = frozenset(
         "settle_orphaned_child",
     )
 )
-_REMEMBERED = frozenset(("signal_with_start_workflow_execution", "signal_workflow_execution", "start_workflow_execution"))
+_REMEMBERED = frozenset(
+    ("signal_with_start_workflow_execution", "signal_workflow_execution", "start_workflow_execution")
+)
 """Calls that History knows again by their request id, when they have one."""
 _MATCHING_ONCE = frozenset(("respond_query_task_completed",))
 
 
 def history_router(
     *, local: HistoryClient | None, membership: Membership, channels: Channels, clock: Clock, shards: int
-) -> Router:
-    """A `HistoryClient`."""
-    return Router(
+) -> HistoryClient:
+    """A client that reaches every shard; `local` is this process's own History."""
+    router = Router(
         contract=HISTORY,
         role="history",
         local=local,
@@ -57,13 +59,14 @@ def history_router(
         key_of=partial(history_key, shards=shards),
         may_repeat=_may_repeat_history,
     )
+    return cast(HistoryClient, router)
 
 
 def matching_router(
     *, local: MatchingClient | None, membership: Membership, channels: Channels, clock: Clock
-) -> Router:
-    """A `MatchingClient`."""
-    return Router(
+) -> MatchingClient:
+    """A client that reaches every task queue; `local` is this process's own Matching."""
+    router = Router(
         contract=MATCHING,
         role="matching",
         local=local,
@@ -73,6 +76,7 @@ def matching_router(
         key_of=matching_key,
         may_repeat=lambda method: _never if method.name in _MATCHING_ONCE else _always,
     )
+    return cast(MatchingClient, router)
 
 
 def _may_repeat_history(method: Method) -> MayRepeat:

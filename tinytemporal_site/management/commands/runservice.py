@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from django.db import connections
 
+from common.errors import Unavailable
 from common.service import OnFailure, Service
 from tinytemporal_site import databases, schema
 from tinytemporal_site.process import run_process, write_ready
@@ -49,7 +51,7 @@ class Command(BaseCommand):
 
         try:
             failure = run_process(build=build, announce=announce)
-        except OSError as error:
+        except (OSError, ImproperlyConfigured, Unavailable) as error:
             raise CommandError(f"The server could not start: {error}") from error
         if failure is not None:
             raise CommandError(f"A part of the server failed: {failure!r}")
