@@ -18,11 +18,12 @@ class MatchingConfig(Struct, kw_only=True, frozen=True):
     """How long the pollers of a queue that another process took wait before they take it back."""
 
     # matching at once
-    match_wait: timedelta = timedelta(milliseconds=50)
-    """How long an arriving task stays in memory for a poller that is about to come, before it is stored. Ours; it saves
-    the insert and the delete of a row while workers are merely busy. The task's transfer row in History outlives it."""
-    match_wait_tasks: int = 256
-    """No more tasks of a queue than these wait so; others are stored at once."""
+    match_wait: timedelta = timedelta(milliseconds=200)
+    """How long an arriving task stays in memory for a poller that is about to come, before it is stored. It saves the
+    insert and the delete of a row while workers are merely busy; the task's transfer row in History outlives it. Source:
+    upstream's syncMatchWaitDuration."""
+    match_wait_tasks: int = 128
+    """An arriving task behind this many others of its queue is stored at once."""
     match_wait_poller_window: timedelta = timedelta(seconds=2)
     """They only wait if somebody polled this recently."""
 

@@ -163,7 +163,7 @@ class TaskQueue:
         self.last_active = self.clock.monotonic()
         self.added[delivery.priority].count()
         poller = self._poller_for(delivery)
-        if poller is None and self._may_wait():
+        if poller is None and self._may_wait(delivery):
             poller = await self._wait_for_poller(delivery)
         if poller is not None and await self._start(delivery, poller):
             return
@@ -187,15 +187,15 @@ class TaskQueue:
             self._take_from_limits(delivery)
         return self.matcher.reserve()
 
-    def _may_wait(self) -> bool:
-        """Whether a poller is likely to come before a row for the task would have paid off."""
-        return (
-            self.limits.is_unlimited
-            and len(self._arriving) < self.config.match_wait_tasks
-            and self.pollers.seconds_since_poll() <= self.config.match_wait_poller_window.total_seconds()
-            and not self.is_unloaded
-            and not self.has_backlog
-        )
+    def _may_wait(self, delivery: Delivery) -> bool:
+        """Whether a poller is likely to come for it before a row would have paid off."""
+        if self.is_unloaded or not self.limits.is_unlimited:
+            return False
+        if self.pollers.seconds_since_poll() > self.config.match_wait_poller_window.total_seconds():
+            return False
+        if delivery.fairness_key and self.has_backlog:
+            return False  # its turn among stored tasks is decided when it is stored
+        return self.awaiting_dispatch < self.config.match_wait_tasks
 
     async def _wait_for_poller(self, arriving: Delivery) -> Poller | None:
         # A stand-in goes to the heap, as it may stay there, dropped, after the task itself has been stored.
