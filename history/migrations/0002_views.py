@@ -1,5 +1,7 @@
 """Views for the admin, which wants a key of one column: `id` joins the parts of a table's key with slashes (in a part
-that is not the last, "/" is written %2F and "%" is written %25). The key itself is not stored anywhere."""
+that is not the last, "/" is written %2F and "%" is written %25). The key itself is not stored anywhere.
+
+A later migration that alters a table drops its view first and makes it again afterwards."""
 
 from django.db import migrations, models
 
