@@ -16,6 +16,9 @@ class MatchingConfig(Struct, kw_only=True, frozen=True):
     idle_unload: timedelta = timedelta(minutes=5)
     reload_delay: timedelta = timedelta(milliseconds=200)
     """How long the pollers of a queue that another process took wait before they take it back."""
+    ownership_check: timedelta = timedelta(seconds=50)
+    """When a poll ends empty and this has passed since the last time, the stored range is compared with ours. Upstream
+    writes its progress every minute, which has the same effect."""
 
     # matching at once
     match_wait: timedelta = timedelta(milliseconds=200)

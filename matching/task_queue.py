@@ -22,6 +22,7 @@ from common.contracts.matching import StickyWorkerUnavailable
 from common.errors import NotFound, TaskAlreadyStarted
 from matching.advice import add_advice
 from matching.backlog.checkpoints import Checkpoints
+from matching.backlog.ownership import OwnershipCheck
 from matching.backlog.reader import BacklogReader
 from matching.backlog.writer import QueueWriter
 from matching.config import MatchingConfig
@@ -80,6 +81,7 @@ class TaskQueue:
         self.checkpoints = Checkpoints(
             owner=self, partitions=self.partitions, writer=writer, clock=clock, config=config
         )
+        self.ownership = OwnershipCheck(owner=self, partitions=self.partitions, store=store, clock=clock, config=config)
         self._reader = BacklogReader(store=store, clock=clock, config=config, ready=self.stored)
         self._ready = ReadyHeap()
         self._arriving: dict[Delivery, None] = {}
@@ -144,6 +146,8 @@ class TaskQueue:
         self.matcher.enter(poller)
         self.pump()
         answer = await self.matcher.wait(poller, until=until)
+        if answer is None:
+            self.ownership.look_if_due()
         if not poller.ended:
             self.pollers.polled(identity=poller.identity, request=poller.request)
         self.last_active = self.clock.monotonic()
@@ -437,6 +441,7 @@ class TaskQueue:
         while self._dispatches:
             await asyncio.wait(set(self._dispatches))
         await self._reader.stop()
+        await self.ownership.stop()
 
     def _send_arriving_away(self) -> None:
         for stand_in in self._arriving:

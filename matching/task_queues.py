@@ -93,9 +93,17 @@ class TaskQueues:
         return await asyncio.shield(loading)
 
     def rebalance(self) -> None:
-        """Membership has changed: save and unload the queues that belong to another host now."""
-        moved = [q for q in self if not self._owns(q.namespace, q.normal_name or q.name)]
-        if not moved or self._stopped:
+        """Membership has changed: save and unload the queues that belong to another host now, and look whether another
+        has had the rest meanwhile."""
+        if self._stopped:
+            return
+        moved = []
+        for queue in self:
+            if self._owns(queue.namespace, queue.normal_name or queue.name):
+                queue.ownership.look()
+            else:
+                moved.append(queue)
+        if not moved:
             return
         log.info("%d task queues are another host's now", len(moved))
         task = asyncio.get_running_loop().create_task(self._give_up(moved), name="give up queues", context=Context())
@@ -112,9 +120,9 @@ class TaskQueues:
     async def stop(self) -> None:
         """Save all progress and unload everything. Starts that are under way are waited for."""
         self._stopped = True
-        for loading in list(self._loading.values()):
-            loading.cancel()
-            await asyncio.wait({loading})
+        # Not cancelled: the cancellation would reach those who wait for the load.
+        if self._loading:
+            await asyncio.wait(set(self._loading.values()))
         queues = list(self)
         for queue in queues:
             await queue.settle()

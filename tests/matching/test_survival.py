@@ -1,0 +1,150 @@
+"""Two processes that both believe to own a queue, a database that fails in every way, pollers that come and go: whatever
+was acknowledged to History is started, once, and nothing is left behind."""
+
+import asyncio
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from temporalio.api.common.v1 import Priority
+
+from common.errors import ConditionFailed, OutcomeUnknown, TemporalError, Unavailable
+from matching.config import MatchingConfig
+
+from .fakes import World, begin_poll, settled
+
+SERVICES = 2
+Host = st.integers(0, SERVICES - 1)
+Step = st.one_of(
+    st.tuples(st.just("add"), Host, st.integers(1, 5), st.sampled_from(["", "a", "b", "c"])),
+    st.tuples(st.just("burst"), Host, st.integers(2, 12)),
+    st.tuples(st.just("poll"), Host),
+    st.tuples(st.just("cancel"), st.integers(0, 40)),
+    st.tuples(st.just("advance"), st.sampled_from([0.05, 0.3, 1.1, 11.0, 61.0, 400.0])),
+    st.tuples(st.just("stop"), Host),
+    st.tuples(st.just("crash"), Host),
+    st.sampled_from(["fail start", "fail commit", "unknown before", "unknown after", "condition", "turn", "settle"]),
+)
+FAILURES = {
+    "fail commit": Unavailable("away"),
+    "unknown before": OutcomeUnknown("broken"),
+    "condition": ConditionFailed(statement="insert tasks"),
+}
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps=st.lists(Step, max_size=50), page=st.sampled_from([2, 5, 100]), wait=st.booleans())
+def test_nothing_acknowledged_is_lost(steps: list[object], page: int, wait: bool) -> None:
+    asyncio.run(_nothing_acknowledged_is_lost(steps, page, wait))
+
+
+class Simulation:
+    def __init__(self, *, page: int, wait: bool) -> None:
+        self.world = World(
+            MatchingConfig(
+                page_size=page,
+                reload_at=max(1, page // 2),
+                append_batch=3,
+                partitions=2 if page == 5 else 1,
+                match_wait=timedelta(milliseconds=200 if wait else 0),
+            )
+        )
+        self.services: list[object] = []
+        self.acknowledged: set[str] = set()
+        self.adds: set[asyncio.Task[None]] = set()
+        self.polls: list[asyncio.Task[object]] = []
+        self.count = 0
+
+    async def run(self, steps: list[object]) -> None:
+        for n in range(SERVICES):
+            self.services.append(await self.world.service(f"host {n}"))
+        for step in steps:
+            await self.do(step)
+
+    async def do(self, step: object) -> None:
+        world = self.world
+        match step:
+            case ("add", int(host), int(priority), str(key)):
+                self.add(host, Priority(priority_key=priority, fairness_key=key))
+            case ("burst", int(host), int(many)):
+                for _ in range(many):
+                    self.add(host, None)
+            case ("poll", int(host)):
+                self.polls.append(asyncio.ensure_future(begin_poll(self.services[host])))  # type: ignore[arg-type]
+            case ("cancel", int(index)) if index < len(self.polls):
+                self.polls[index].cancel()
+            case ("advance", float(seconds)):
+                world.clock.advance(timedelta(seconds=seconds))
+            case ("stop", int(host)):
+                stopping = asyncio.ensure_future(self.services[host].stop())  # type: ignore[attr-defined]
+                await settled()
+                world.clock.advance(timedelta(seconds=30))
+                await stopping
+                self.services[host] = await world.service(f"host {host}")
+            case ("crash", int(host)):
+                # Nobody asks the old one any more; what it still does, the fences have to stop.
+                self.services[host] = await world.service(f"host {host}")
+            case "fail start":
+                world.history.failures.append(Unavailable("away"))
+            case "unknown after":
+                world.store.failures_after.append(OutcomeUnknown("broken"))
+            case str(kind) if kind in FAILURES:
+                world.store.failures.append(FAILURES[kind])
+            case "turn":
+                await asyncio.sleep(0)
+            case "settle":
+                await settled()
+
+    def add(self, host: int, priority: Priority | None) -> None:
+        name = f"t{self.count}"
+        self.count += 1
+        task = self.world.task(name, priority=priority)
+
+        async def until_acknowledged() -> None:
+            """As History does: again until it is taken, by whichever host answers."""
+            attempt = 0
+            while name not in self.acknowledged:
+                service = self.services[(host + attempt) % SERVICES]
+                attempt += 1
+                try:
+                    await service.add_task(task)  # type: ignore[attr-defined]
+                    self.acknowledged.add(name)
+                except TemporalError:
+                    await self.world.clock.sleep(timedelta(milliseconds=50))
+
+        adding = asyncio.ensure_future(until_acknowledged())
+        self.adds.add(adding)
+
+    async def finish(self) -> None:
+        """The faults end. Eager workers on one host get everything that was acknowledged."""
+        world = self.world
+        world.history.failures.clear()
+        world.store.failures.clear()
+        world.store.failures_after.clear()
+        for _ in range(3 * self.count + 60):
+            self.polls.append(await begin_poll(self.services[0]))  # type: ignore[arg-type]
+            world.clock.advance(timedelta(seconds=5))
+            await settled()
+            if len(world.history.started) == self.count and all(add.done() for add in self.adds):
+                break
+        await asyncio.gather(*self.adds)
+
+
+async def _nothing_acknowledged_is_lost(steps: list[object], page: int, wait: bool) -> None:
+    simulation = Simulation(page=page, wait=wait)
+    await simulation.run(steps)
+    await simulation.finish()
+    world = simulation.world
+    assert sorted(world.history.started) == sorted(f"t{n}" for n in range(simulation.count))
+    # Repeated deliveries that are still stored come to nothing, and then no row is left.
+    for _ in range(40):
+        simulation.polls.append(await begin_poll(simulation.services[0]))  # type: ignore[arg-type]
+        world.clock.advance(timedelta(seconds=2))
+        await settled()
+    assert len(world.history.started) == simulation.count
+    assert {name: rows for name, rows in world.store.tasks.items() if rows} == {}
+    for record in await world.store.list_queues(after="", limit=10):
+        assert all(sub.stored == 0 for sub in record.subqueues.values())
+    await world.close()
+    for poll in simulation.polls:
+        poll.cancel()
