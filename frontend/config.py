@@ -26,8 +26,9 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
         "eager_workflow_start",
         "sync_update",
         "async_update",
+        "reported_problems_search_attribute",
         "worker_poll_complete_on_shutdown",
-        "workflow_pause",
+        "poller_autoscaling",
     )
     """Names of the fields of NamespaceInfo.Capabilities that are true."""
     workflow_pause: bool = True
