@@ -34,6 +34,7 @@ from temporalio.api.update.v1 import Request as UpdateRequest
 from temporalio.api.workflow.v1 import ResetPointInfo, VersioningOverride
 
 from common.contracts.visibility import VisibilityIntent as VisibilityIntent
+from common.protos import ZERO
 from common.records import Record
 
 RUNNING = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
@@ -105,6 +106,8 @@ class ExecutionInfo(Record, kw_only=True):
     status: WorkflowExecutionStatus.ValueType = RUNNING
     next_event_id: int = 1
     started_at: datetime
+    original_started_at: datetime | None = None
+    """When the run began that this one's history is a copy of; None for a run that was not made by a reset."""
     execution_time: datetime
     """When the first workflow task may run: `started_at` plus start delay, cron or retry back-off."""
     closed_at: datetime | None = None
@@ -127,9 +130,9 @@ class ExecutionInfo(Record, kw_only=True):
     parent_close_policy: ParentClosePolicy.ValueType = ParentClosePolicy.PARENT_CLOSE_POLICY_UNSPECIFIED
 
     # time
-    execution_timeout: timedelta = timedelta()
+    execution_timeout: timedelta = ZERO
     """Zero: none. Like all timeouts here."""
-    run_timeout: timedelta = timedelta()
+    run_timeout: timedelta = ZERO
     task_timeout: timedelta = timedelta(seconds=10)
     execution_expires_at: datetime | None = None
     run_expires_at: datetime | None = None
@@ -141,7 +144,7 @@ class ExecutionInfo(Record, kw_only=True):
     attempt: int = 1
     retry_policy: RetryPolicy | None = None
     cron_schedule: str = ""
-    first_task_backoff: timedelta = timedelta()
+    first_task_backoff: timedelta = ZERO
 
     # workflow tasks
     workflow_task: WorkflowTask | None = None
@@ -155,7 +158,7 @@ class ExecutionInfo(Record, kw_only=True):
     last_task_failure_category: str = ""
     last_task_failure_cause: str = ""
     sticky_queue: str = ""
-    sticky_schedule_to_start: timedelta = timedelta()
+    sticky_schedule_to_start: timedelta = ZERO
     worker_stamp: WorkerVersionStamp | None = None
     last_worker_identity: str = ""
     sdk_name: str = ""
@@ -201,10 +204,10 @@ class ActivityItem(Record, kw_only=True):
     scheduled_at: datetime
     """When the present attempt was (or, in back-off, will be) put on its queue."""
     first_scheduled_at: datetime
-    schedule_to_close: timedelta = timedelta()
-    schedule_to_start: timedelta = timedelta()
-    start_to_close: timedelta = timedelta()
-    heartbeat: timedelta = timedelta()
+    schedule_to_close: timedelta = ZERO
+    schedule_to_start: timedelta = ZERO
+    start_to_close: timedelta = ZERO
+    heartbeat: timedelta = ZERO
     retry_policy: RetryPolicy | None = None
     attempt: int = 1
     started_event_id: int = 0
@@ -220,7 +223,7 @@ class ActivityItem(Record, kw_only=True):
     last_worker_identity: str = ""
     retry_at: datetime | None = None
     """Set during back-off: when the next attempt is put on its queue."""
-    current_retry_interval: timedelta = timedelta()
+    current_retry_interval: timedelta = ZERO
     cancel_requested: bool = False
     cancel_requested_event_id: int = 0
     paused_at: datetime | None = None
@@ -341,7 +344,7 @@ class TransferTask(Record, kw_only=True):
     """The scheduled or initiated event it is about."""
     attempt: int = 0
     stamp: int = 0
-    schedule_to_start: timedelta = timedelta()
+    schedule_to_start: timedelta = ZERO
     available_at: datetime
     priority: Priority | None = None
 

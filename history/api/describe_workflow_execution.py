@@ -113,7 +113,7 @@ def extended_info(state: ExecutionState) -> WorkflowExecutionExtendedInfo:
         execution_expiration_time=optional_timestamp(info.execution_expires_at),
         run_expiration_time=optional_timestamp(info.run_expires_at),
         cancel_requested=info.cancel_requested,
-        original_start_time=timestamp(info.started_at),
+        original_start_time=timestamp(info.original_started_at or info.started_at),
         reset_run_id=info.reset_to_run_id,
         request_id_infos={item.request_id: request_id_info(item) for item in state.request_ids.values()},
     )

@@ -25,7 +25,8 @@ def begin_again(draft: Draft, event: HistoryEvent) -> None:
     if attributes.cause != RESET or attributes.new_run_id != info.run_id:
         return
     now = from_timestamp(event.event_time)
-    info.started_at = now
+    info.original_started_at = info.original_started_at or info.started_at
+    info.started_at = info.execution_time = now
     if info.execution_timeout:
         info.execution_expires_at = now + info.execution_timeout
     if info.run_timeout:

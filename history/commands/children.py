@@ -188,7 +188,9 @@ def _initiated(
         workflow_id=attributes.workflow_id,
         workflow_type=attributes.workflow_type,
         task_queue=TaskQueue(name=queue, kind=TaskQueueKind.TASK_QUEUE_KIND_NORMAL),
-        workflow_execution_timeout=duration(execution_timeout),
+        workflow_execution_timeout=(
+            duration(execution_timeout) if attributes.HasField("workflow_execution_timeout") else None
+        ),
         workflow_run_timeout=duration(run_timeout),
         workflow_task_timeout=duration(task_timeout),
         control=attributes.control,

@@ -8,9 +8,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from common.errors import NotFound
 from history.engine.engine import Engine
 from history.state import ExecutionState
-
-RESETTER_IDENTITY = "history-resetter"
-"""Upstream's identity of what a reset does."""
+from history.transitions.reset import RESETTER_IDENTITY
 
 
 async def read_event(engine: Engine, state: ExecutionState, event_id: int) -> HistoryEvent:

@@ -106,6 +106,8 @@ def schedule_first_task(draft: Draft) -> None:
     info = draft.info
     if not info.first_task_pending:
         schedule_first_workflow_task(draft)
+        # Early by the time until a worker takes the task: the start of it then has no indexed column to change.
+        lower_deadline(draft, draft.work.now + info.task_timeout)
         return
     draft.timer_tasks.append(
         TimerTask(
@@ -130,8 +132,12 @@ def first_run_attributes(
     attributes = WorkflowExecutionStartedEventAttributes(
         workflow_type=request.workflow_type,
         task_queue=request.task_queue,
-        workflow_execution_timeout=duration(execution_timeout),
-        workflow_run_timeout=duration(run_timeout),
+        workflow_execution_timeout=(
+            duration(execution_timeout) if request.HasField("workflow_execution_timeout") else None
+        ),
+        workflow_run_timeout=(
+            duration(run_timeout) if run_timeout or request.HasField("workflow_run_timeout") else None
+        ),
         workflow_task_timeout=duration(capped_task_timeout(task_timeout, run_timeout=run_timeout, config=work.config)),
         identity=request.identity,
         attempt=1,

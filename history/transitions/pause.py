@@ -35,19 +35,20 @@ def pause_workflow(work: Workspace, request: PauseWorkflowExecutionRequest) -> N
         if pause.request_id and pause.request_id == request.request_id:
             return
         raise FailedPrecondition("workflow is already paused.")
+    task = draft.workflow_task
+    if task is not None and not task.started_event_id:
+        fail_workflow_task(draft, cause=PAUSED_BEFORE_START, identity=SERVER_IDENTITY)
+        draft.info.task_failures = 0
     add_event(
         draft,
         WorkflowExecutionPausedEventAttributes(
             identity=request.identity, reason=request.reason, request_id=request.request_id
         ),
+        worker_may_ignore=True,
     )
     for key, item in list(draft.activities.items()):
         if not item.started_event_id:
             draft.activities[key] = replace(item, stamp=item.stamp + 1)  # deliveries under way are obsolete
-    task = draft.workflow_task
-    if task is not None and not task.started_event_id:
-        fail_workflow_task(draft, cause=PAUSED_BEFORE_START, identity=SERVER_IDENTITY)
-        draft.info.task_failures = 0
     show_pauses(draft)
     record_visibility(draft)
 
@@ -62,6 +63,7 @@ def unpause_workflow(work: Workspace, request: UnpauseWorkflowExecutionRequest) 
         WorkflowExecutionUnpausedEventAttributes(
             identity=request.identity, reason=request.reason, request_id=request.request_id
         ),
+        worker_may_ignore=True,
     )
     for item in list(draft.activities.values()):
         if not item.started_event_id and item.paused_at is None:

@@ -49,6 +49,7 @@ from history.workspace import Workspace
 
 Exclude = ResetReapplyExcludeType
 RESETTER_IDENTITY = "history-resetter"
+"""Upstream's identity of what a reset does."""
 
 Known = Mapping[str, Sequence[HistoryEvent]]
 """Run id → its events, from the first, as far as they were known before the transition."""

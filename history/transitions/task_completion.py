@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
+from temporalio.api.common.v1 import WorkerVersionStamp
 from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import TimeoutType, VersioningBehavior, WorkerVersioningMode, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import WorkflowTaskCompletedEventAttributes
@@ -178,12 +179,16 @@ def _write_completed(draft: Draft, task: WorkflowTask, request: ws.RespondWorkfl
             return 0
     if task.kind == "speculative" or task.attempt > 1:
         info.workflow_task = None
-        stamp = request.worker_version_stamp if request.HasField("worker_version_stamp") else None
-        if stamp is not None and stamp.use_versioning and not info.assigned_build_id:
-            stamp = None
+        stamp = worker_stamp(draft, request)
         task = write_task_events(draft, replace(task, kind="normal"), identity=request.identity, worker_version=stamp)
     add_event(draft, _completed_attributes(task, request))
     return info.next_event_id - 1
+
+
+def worker_stamp(draft: Draft, request: ws.RespondWorkflowTaskCompletedRequest) -> WorkerVersionStamp | None:
+    """The worker's version as started events tell it; not for old versioning, which assigns no build."""
+    stamp = request.worker_version_stamp if request.HasField("worker_version_stamp") else None
+    return None if stamp is not None and stamp.use_versioning and not draft.info.assigned_build_id else stamp
 
 
 def _is_discarded(draft: Draft, request: ws.RespondWorkflowTaskCompletedRequest) -> bool:
@@ -282,7 +287,13 @@ def _next_task(ctx: CommandContext, *, inline: bool, original_scheduled_at: date
     )
     if task is None or not inline:
         return None
-    task = start_task(draft, task, request_id=INLINE_REQUEST_ID, identity=request.identity)
+    task = start_task(
+        draft,
+        task,
+        request_id=INLINE_REQUEST_ID,
+        identity=request.identity,
+        worker_version=worker_stamp(draft, request),
+    )
     messages = send_messages(
         draft, started_event_id=task.started_event_id, again=not request.force_create_new_workflow_task
     )
@@ -302,7 +313,15 @@ def _start_eager(ctx: CommandContext) -> list[StartedActivity]:
         if draft.info.pause is not None:
             dispatch_activity(draft, item)
             continue
-        item = start_activity(draft, item, request_id=ctx.work.new_run_id(), identity=ctx.identity)
+        item = start_activity(
+            draft,
+            item,
+            request_id=ctx.work.new_run_id(),
+            identity=ctx.identity,
+            worker_version=(
+                ctx.request.worker_version_stamp if ctx.request.HasField("worker_version_stamp") else None
+            ),
+        )
         started.append(StartedActivity(info=draft.info, item=item, scheduled_event=event))
     return started
 
