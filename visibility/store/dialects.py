@@ -33,8 +33,8 @@ class SqliteDialect:
     def param(self, _attribute: Attribute, value: Value) -> Any:
         return Param(time_to_text(value) if isinstance(value, datetime) else value)
 
-    def text(self, value: str) -> Any:
-        return Param(value)
+    def stored(self, text: str) -> str:
+        return text
 
     def list_operand(self, attribute: Attribute) -> Any:
         return self.operand(attribute)
@@ -69,10 +69,11 @@ class PostgresDialect:
             return Param(_stored(value) if isinstance(value, str) else value)
         if attribute.type_name in _JSON_TYPES:
             return Sql(Param(_write(value).decode()), "::jsonb")
-        return self.text(str(value))
+        return Param(_stored(str(value)))
 
-    def text(self, value: str) -> Any:
-        return Param(_stored(value))
+    def stored(self, text: str) -> str:
+        """The text as rows hold it."""
+        return _stored(text)
 
     def has_item(self, attribute: Attribute, item: str) -> Sql:
         """Never null."""

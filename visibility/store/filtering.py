@@ -31,7 +31,7 @@ from visibility.filters.conditions import (
 )
 from visibility.models import Visibility
 from visibility.store.dialects import DIALECTS, Dialect
-from visibility.store.expressions import Sql
+from visibility.store.expressions import Param, Sql
 from visibility.store.statements import NEVER, Where, closing
 
 _LAST_CODE_POINT = 0x10FFFF
@@ -115,9 +115,10 @@ class _Builder:
     def _starts_with(self, attribute: Attribute, prefix: str, *, is_negated: bool) -> Sql:
         """As a range, which an index serves: texts are compared by their bytes, which is by code points."""
         operand = self._dialect.operand(attribute)
-        after = _first_after(prefix)
-        low = Sql(operand, " >= ", self._dialect.text(prefix))
-        parts: list[Any] = [low] if after is None else [low, " AND ", operand, " < ", self._dialect.text(after)]
+        first = self._dialect.stored(prefix)
+        after = _first_after(first)
+        low = Sql(operand, " >= ", Param(first))
+        parts: list[Any] = [low] if after is None else [low, " AND ", operand, " < ", Param(after)]
         return Sql("NOT (" if is_negated else "(", *parts, ")")
 
 

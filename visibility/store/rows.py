@@ -91,7 +91,9 @@ def row_of(intent: VisibilityIntent) -> Row:
 
 def _division(intent: VisibilityIntent) -> str | None:
     payload = intent.search_attributes.get(DIVISION)
-    return None if payload is None else stored_value(payload, "Keyword")
+    value = None if payload is None else stored_value(payload, "Keyword")
+    # PostgreSQL has no U+0000 in a column; nobody names a division so, and it must not hold up the other runs.
+    return None if value is None else str(value).replace("\0", "\ufffd")
 
 
 def tombstone_of(intent: VisibilityIntent, now: datetime) -> Row:

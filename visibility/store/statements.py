@@ -53,7 +53,7 @@ def list_page(where: Where, *, dialect: str, limit: int) -> tuple[Query, list[ob
 def count(where: Where, *, group_by: str = "") -> tuple[Query, list[object]]:
     """How many rows fulfil the condition; by values of the expression `group_by`, when one is given."""
     if group_by:
-        sql = f"SELECT {group_by}, count(*) FROM visibility WHERE {where.sql} GROUP BY 1 ORDER BY 1"
+        sql = f"SELECT {group_by}, count(*) FROM visibility WHERE {where.sql} GROUP BY 1"
     else:
         sql = f"SELECT count(*) FROM visibility WHERE {where.sql}"
     return _query("count_visibility", sql), list(where.params)

@@ -109,10 +109,10 @@ def _all(wheres: Sequence[Where]) -> Where:
 
 
 def _ordered(rows: list[Row], attribute: Attribute) -> list[Row]:
-    """Statuses in the order of their numbers, other values in their own."""
+    """Statuses in the order of their numbers, other values in their own, those without one first."""
     if attribute.name == "ExecutionStatus":
         return sorted(rows, key=lambda row: STATUS_NUMBER[row[0]])
-    return rows
+    return sorted(rows, key=lambda row: row[0] or "")
 
 
 def _payload(value: str | None, attribute: Attribute) -> Payload:
