@@ -9,15 +9,14 @@ from temporalio.api.workflowservice.v1 import (
 )
 
 from frontend.checks.blobs import HEARTBEAT_TOO_LARGE, server_failure
-from frontend.checks.ids import check_activity_id, check_workflow_id
+from frontend.checks.ids import check_activity_of_workflow
 from frontend.services import Frontend
 
 
 async def record_activity_task_heartbeat_by_id(
     frontend: Frontend, request: RecordActivityTaskHeartbeatByIdRequest
 ) -> RecordActivityTaskHeartbeatByIdResponse:
-    check_activity_id(request.activity_id)
-    check_workflow_id(request.workflow_id, limit=frontend.config.id_limit)
+    check_activity_of_workflow(request, limit=frontend.config.id_limit)
     if request.details.ByteSize() <= frontend.config.blob_limit:
         return await frontend.history.record_activity_task_heartbeat_by_id(request)
     await frontend.history.respond_activity_task_failed_by_id(

@@ -8,16 +8,14 @@ from temporalio.api.workflowservice.v1 import (
 )
 
 from frontend.checks.activity_failures import check_delays, cut_to_size
-from frontend.checks.ids import check_activity_id, check_identity, check_workflow_id
+from frontend.checks.ids import check_activity_of_workflow
 from frontend.services import Frontend
 
 
 async def respond_activity_task_failed_by_id(
     frontend: Frontend, request: RespondActivityTaskFailedByIdRequest
 ) -> RespondActivityTaskFailedByIdResponse:
-    check_activity_id(request.activity_id)
-    check_identity(request.identity, limit=frontend.config.id_limit)
-    check_workflow_id(request.workflow_id, limit=frontend.config.id_limit)
+    check_activity_of_workflow(request, limit=frontend.config.id_limit)
     check_delays(request.failure)
     failures = cut_to_size(request, config=frontend.config)
     response = await frontend.history.respond_activity_task_failed_by_id(request)

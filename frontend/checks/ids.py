@@ -9,8 +9,21 @@ import re
 from uuid import uuid4
 
 from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import (
+    RecordActivityTaskHeartbeatByIdRequest,
+    RespondActivityTaskCanceledByIdRequest,
+    RespondActivityTaskCompletedByIdRequest,
+    RespondActivityTaskFailedByIdRequest,
+)
 
 from common.errors import InvalidArgument
+
+AnswerById = (
+    RespondActivityTaskCompletedByIdRequest
+    | RespondActivityTaskFailedByIdRequest
+    | RespondActivityTaskCanceledByIdRequest
+)
+ActivityById = AnswerById | RecordActivityTaskHeartbeatByIdRequest
 
 _HEX = "[0-9a-fA-F]"
 _UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
@@ -50,9 +63,15 @@ def check_identity(identity: str, *, limit: int) -> None:
         raise InvalidArgument("Identity length exceeds limit.")
 
 
-def check_activity_id(activity_id: str) -> None:
-    if not activity_id:
+def check_activity_of_workflow(request: ActivityById, *, limit: int) -> None:
+    """The ids of calls that name an activity by its id; the run id may be empty."""
+    if not request.activity_id:
         raise InvalidArgument("ActivityId is not set on request.")
+    if isinstance(request, AnswerById):
+        check_identity(request.identity, limit=limit)
+    check_workflow_id(request.workflow_id, limit=limit)
+    if request.run_id and not _RUN_ID.match(request.run_id):
+        raise InvalidArgument("RunId is not valid UUID.")
 
 
 def check_request_id(request_id: str, *, limit: int) -> None:

@@ -17,7 +17,8 @@ from .conftest import Setup
 TOKEN = encode_token(TaskToken(namespace="default", workflow_id="w", run_id="r", scheduled_event_id=5))
 LARGE = Payloads(payloads=[Payload(data=b"x" * (2 * 1024 * 1024 + 1))])
 SMALL = Payloads(payloads=[Payload(data=b"x")])
-BY_ID = {"namespace": "default", "workflow_id": "w", "run_id": "r", "activity_id": "a"}
+RUN_ID = "01a22de8-c0f5-77d0-8147-87e705e4aacf"
+BY_ID = {"namespace": "default", "workflow_id": "w", "run_id": RUN_ID, "activity_id": "a"}
 BY_TOKEN = {"task_token": TOKEN}
 
 
@@ -61,7 +62,7 @@ async def test_an_activity_by_id(setup: Setup, request_type: Any, field: str, me
     answer = await setup.call(request_type(**BY_ID, identity="i", **{field: LARGE}))
     (seen,) = setup.history.asked("respond_activity_task_failed_by_id")
     assert is_server_failure(seen.failure, message)
-    assert (seen.workflow_id, seen.run_id, seen.activity_id) == ("w", "r", "a")
+    assert (seen.workflow_id, seen.run_id, seen.activity_id) == ("w", RUN_ID, "a")
     if isinstance(answer, ws.RecordActivityTaskHeartbeatByIdResponse):
         assert answer.cancel_requested
 

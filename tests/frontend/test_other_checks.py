@@ -100,6 +100,14 @@ INVALID: list[tuple[Any, str]] = [
         "Identity length exceeds limit.",
     ),
     (ws.RespondActivityTaskCompletedByIdRequest(activity_id="a"), "WorkflowId is not set on request."),
+    (
+        ws.RespondActivityTaskCompletedByIdRequest(activity_id="a", workflow_id="w", run_id="x"),
+        "RunId is not valid UUID.",
+    ),
+    (
+        ws.RecordActivityTaskHeartbeatByIdRequest(activity_id="a", workflow_id="w", run_id="x"),
+        "RunId is not valid UUID.",
+    ),
     (ws.RespondActivityTaskFailedByIdRequest(), "ActivityId is not set on request."),
     (ws.RespondActivityTaskFailedByIdRequest(activity_id="a"), "WorkflowId is not set on request."),
     (ws.RespondActivityTaskCanceledByIdRequest(), "ActivityId is not set on request."),
