@@ -110,8 +110,9 @@ def start_activity_task(work: Workspace, request: RecordActivityTaskStarted) -> 
     if not item.started_event_id:
         poll = request.poll
         stamp = None
-        if poll.worker_version_capabilities.use_versioning:
-            stamp = WorkerVersionStamp(build_id=poll.worker_version_capabilities.build_id, use_versioning=True)
+        if poll.HasField("worker_version_capabilities"):
+            capabilities = poll.worker_version_capabilities
+            stamp = WorkerVersionStamp(build_id=capabilities.build_id, use_versioning=capabilities.use_versioning)
         item = start_activity(draft, item, request_id=request.request_id, identity=poll.identity, worker_version=stamp)
     return StartedActivity(info=draft.info, item=item, scheduled_event=scheduled_event)
 

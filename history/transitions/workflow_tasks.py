@@ -35,6 +35,8 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 
 from common.contracts.history import RecordWorkflowTaskStarted
 from common.errors import TaskAlreadyStarted, TaskObsolete
+from common.protos import ZERO
+from common.protos import ZERO
 from history.apply.workflow_tasks import end_failed_task
 from history.events import add_event, flush_buffered
 from history.records import ExecutionInfo, TransferTask, WorkflowTask
@@ -163,7 +165,7 @@ def _dispatch(draft: Draft, task: WorkflowTask) -> None:
             event_id=task.scheduled_event_id,
             attempt=task.attempt,
             stamp=task.stamp,
-            schedule_to_start=info.sticky_schedule_to_start if task.sticky else timedelta(),
+            schedule_to_start=info.sticky_schedule_to_start if task.sticky else ZERO,
             available_at=work.now,
             priority=info.priority,
         )
@@ -236,8 +238,10 @@ def start_workflow_task(work: Workspace, request: RecordWorkflowTaskStarted) -> 
     task = draft.workflow_task
     assert task is not None
     stamp = None
-    if poll.worker_version_capabilities.use_versioning and draft.info.assigned_build_id:
-        stamp = WorkerVersionStamp(build_id=poll.worker_version_capabilities.build_id, use_versioning=True)
+    if poll.HasField("worker_version_capabilities"):
+        capabilities = poll.worker_version_capabilities
+        if not capabilities.use_versioning or draft.info.assigned_build_id:
+            stamp = WorkerVersionStamp(build_id=capabilities.build_id, use_versioning=capabilities.use_versioning)
     task = start_task(draft, task, request_id=request.request_id, identity=poll.identity, worker_version=stamp)
     return _started(draft, task)
 
@@ -378,7 +382,7 @@ def clear_sticky(draft: Draft) -> None:
     is already on its way there."""
     info = draft.info
     info.sticky_queue = ""
-    info.sticky_schedule_to_start = timedelta()
+    info.sticky_schedule_to_start = ZERO
     if draft.speculative_task is not None:
         draft.speculative_task = _unstuck(info, draft.speculative_task)
     elif info.workflow_task is not None:
