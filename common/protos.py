@@ -13,6 +13,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from common.clock import EPOCH
 
 ZERO = timedelta()
+"""The one zero duration: records leave a field out when it holds this very object."""
 
 ATTRIBUTES_FIELD: dict[str, str] = {}
 """Full name of an attributes message → its field of HistoryEvent."""
@@ -54,7 +55,9 @@ def optional_duration(value: timedelta) -> Duration | None:
 
 
 def from_duration(value: Duration) -> timedelta:
-    """Microsecond precision, and never beyond what timedelta can hold (the API's range is far wider)."""
+    """Microsecond precision, and never beyond what timedelta can hold (the API's range is far wider); zero is ZERO."""
+    if not value.seconds and not value.nanos:
+        return ZERO
     limit = 86_400 * 999_999_999
     return timedelta(seconds=max(-limit, min(limit, value.seconds)), microseconds=value.nanos / 1_000)
 

@@ -18,7 +18,8 @@ from collections.abc import Awaitable, Callable
 
 from common.clock import Clock
 from common.errors import (
-    ConditionFailed,
+    Internal,
+    InvalidArgument,
     OutcomeUnknown,
     ResourceExhausted,
     ShardOwnershipLost,
@@ -137,7 +138,7 @@ class Committer(Service):
         except ShardOwnershipLost as error:
             self._lose(batch, error)
             await self._commit([op for op in batch.operations if not op.shard.lost])
-        except ConditionFailed as error:
+        except (InvalidArgument, Internal) as error:  # ConditionFailed among them: what one of them wants can't be stored
             batch.return_acks()
             batch.drop_cached()
             await self._one_by_one(batch, error)
@@ -182,10 +183,11 @@ class Committer(Service):
                 _call(callback)
             _answer(operation)
 
-    async def _one_by_one(self, batch: Batch, error: ConditionFailed) -> None:
-        """Some operation of the batch stood on something that is not so in the store: find it."""
+    async def _one_by_one(self, batch: Batch, error: TemporalError) -> None:
+        """Some operation of the batch stood on something that is not so in the store, or wants what it can't hold."""
         if len(batch.operations) == 1:
-            log.error("%s: %s", self.name, error)
+            if isinstance(error, Internal):
+                log.error("%s: %s", self.name, error)
             self._reject(batch, error)
             return
         for operation in batch.operations:

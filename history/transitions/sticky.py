@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from msgspec.structs import replace
 
+from common.protos import ZERO
 from history.workspace import Workspace
 
 
@@ -24,5 +23,5 @@ def fall_back_to_normal_queue(work: Workspace, *, run_id: str, scheduled_event_i
     else:
         draft.info.workflow_task = moved
     draft.info.sticky_queue = ""
-    draft.info.sticky_schedule_to_start = timedelta()
+    draft.info.sticky_schedule_to_start = ZERO
     return True

@@ -36,7 +36,6 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from common.contracts.history import RecordWorkflowTaskStarted
 from common.errors import TaskAlreadyStarted, TaskObsolete
 from common.protos import ZERO
-from common.protos import ZERO
 from history.apply.workflow_tasks import end_failed_task
 from history.events import add_event, flush_buffered
 from history.records import ExecutionInfo, TransferTask, WorkflowTask

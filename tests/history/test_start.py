@@ -160,7 +160,8 @@ def test_timeouts_limit_each_other(run: int, execution: int, expected_run: int, 
     assert info.run_timeout == timedelta(seconds=expected_run)
     assert info.run_expires_at == (None if expires is None else START + timedelta(seconds=expires))
     assert info.execution_expires_at == (START + timedelta(seconds=execution) if execution else None)
-    assert info.deadline_at == info.run_expires_at
+    first_task_ends = START + info.task_timeout
+    assert info.deadline_at == min(first_task_ends, info.run_expires_at or first_task_ends)
 
 
 @pytest.mark.parametrize(("asked", "run", "given"), [(0, 0, 10), (300, 0, 120), (20, 5, 5), (3, 0, 3)])
