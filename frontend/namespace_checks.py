@@ -8,11 +8,10 @@ namespace, the namespace in a state that allows the method.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 from common.contracts.tokens import QueryToken, TaskToken, decode_token
-from common.errors import InvalidArgument, NamespaceInvalidState
+from common.errors import InvalidArgument, NamespaceInvalidState, NotFound
 from frontend.checks.ids import too_long
 from frontend.methods import Method, NamespaceRule
 from frontend.services import Frontend
@@ -28,9 +27,9 @@ def namespace_check(frontend: Frontend, method: Method) -> Check | None:
         case NamespaceRule.NAMED:
             return _named(frontend, method)
         case NamespaceRule.OF_TASK:
-            return _by_token(frontend, method, partial(decode_token, TaskToken))
+            return _by_token(frontend, method, _task_token)
         case NamespaceRule.OF_QUERY:
-            return _by_token(frontend, method, partial(decode_token, QueryToken))
+            return _by_token(frontend, method, _query_token)
         case _:
             return None
 
@@ -61,6 +60,28 @@ def _named(frontend: Frontend, method: Method) -> Check:
             raise _invalid_state(record, states)
 
     return check
+
+
+def _task_token(data: bytes) -> TaskToken:
+    return decode_token(TaskToken, data)
+
+
+def _query_token(data: bytes) -> QueryToken:
+    """Upstream cannot tell a task's token from a query's, and looks for a query that is not there."""
+    try:
+        return decode_token(QueryToken, data)
+    except InvalidArgument as error:
+        if not _is_task_token(data):
+            raise
+        raise NotFound("query task not found, or already expired") from error
+
+
+def _is_task_token(data: bytes) -> bool:
+    try:
+        decode_token(TaskToken, data)
+    except InvalidArgument:
+        return False
+    return True
 
 
 def _by_token(frontend: Frontend, method: Method, decode: Callable[[bytes], TaskToken | QueryToken]) -> Check:

@@ -68,6 +68,12 @@ async def test_the_token_tells_the_namespace(setup: Setup) -> None:
     assert setup.matching.last().namespace == "default"
 
 
+async def test_a_task_token_is_no_query_that_waits(setup: Setup) -> None:
+    assert await setup.refused(ws.RespondQueryTaskCompletedRequest(task_token=TOKEN)) == Refusal(
+        grpc.StatusCode.NOT_FOUND, "query task not found, or already expired", "NotFoundFailure"
+    )
+
+
 async def test_a_deprecated_namespace_starts_nothing_new(setup: Setup) -> None:
     await setup.call(ws.DeprecateNamespaceRequest(namespace="default"))
     for kind in (ws.StartWorkflowExecutionRequest, ws.SignalWithStartWorkflowExecutionRequest):
