@@ -16,6 +16,7 @@ from temporalio.api.workflow.v1 import ResetPointInfo
 from common.protos import from_duration, from_timestamp
 from history.apply import applies
 from history.apply.reset import begin_again
+from history.build_ids import with_build_id, with_checksums
 from history.records import ExecutionInfo, WorkflowTask
 from history.state import Draft
 
@@ -80,7 +81,11 @@ def apply_completed(draft: Draft, event: HistoryEvent) -> None:
         info.sdk_name = attributes.sdk_metadata.sdk_name
     if attributes.sdk_metadata.sdk_version:
         info.sdk_version = attributes.sdk_metadata.sdk_version
-    _add_reset_point(info, attributes, event)
+    added = _add_reset_point(info, attributes, event)
+    if not attributes.versioning_behavior:
+        info.search_attributes = with_build_id(info.search_attributes, info.worker_stamp)
+    if added and attributes.binary_checksum:
+        info.search_attributes = with_checksums(info.search_attributes, info.reset_points)
 
 
 def completed_build_id(attributes: WorkflowTaskCompletedEventAttributes) -> str:
@@ -91,12 +96,12 @@ def completed_build_id(attributes: WorkflowTaskCompletedEventAttributes) -> str:
 
 def _add_reset_point(
     info: ExecutionInfo, attributes: WorkflowTaskCompletedEventAttributes, event: HistoryEvent
-) -> None:
-    """The first task that a build completed is a point to reset to when the build turns out bad."""
+) -> bool:
+    """The first task that a build completed is a point to reset to when the build turns out bad. Returns whether it was."""
     build_id = completed_build_id(attributes)
     for point in info.reset_points:
         if point.binary_checksum == attributes.binary_checksum and point.build_id == build_id:
-            return
+            return False
     point = ResetPointInfo(
         binary_checksum=attributes.binary_checksum,
         build_id=build_id,
@@ -106,6 +111,7 @@ def _add_reset_point(
         resettable=True,
     )
     info.reset_points = [*info.reset_points, point][-MAX_RESET_POINTS:]
+    return True
 
 
 @applies(EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED)

@@ -37,6 +37,7 @@ from history.transitions.deadlines import recompute_deadline
 from history.transitions.messages import has_outgoing, send_messages
 from history.transitions.problems import clear_problems
 from history.transitions.terminate import terminate_run
+from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import (
     INLINE_REQUEST_ID,
     StartedTask,
@@ -181,7 +182,10 @@ def _write_completed(draft: Draft, task: WorkflowTask, request: ws.RespondWorkfl
         info.workflow_task = None
         stamp = worker_stamp(draft, request)
         task = write_task_events(draft, replace(task, kind="normal"), identity=request.identity, worker_version=stamp)
+    shown = info.search_attributes
     add_event(draft, _completed_attributes(task, request))
+    if info.search_attributes is not shown:
+        record_visibility(draft)
     return info.next_event_id - 1
 
 
@@ -318,9 +322,7 @@ def _start_eager(ctx: CommandContext) -> list[StartedActivity]:
             item,
             request_id=ctx.work.new_run_id(),
             identity=ctx.identity,
-            worker_version=(
-                ctx.request.worker_version_stamp if ctx.request.HasField("worker_version_stamp") else None
-            ),
+            worker_version=(ctx.request.worker_version_stamp if ctx.request.HasField("worker_version_stamp") else None),
         )
         started.append(StartedActivity(info=draft.info, item=item, scheduled_event=event))
     return started
