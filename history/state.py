@@ -157,6 +157,7 @@ PERSISTED: dict[str, tuple[str, type[Record], type]] = {
 """Attribute of the state → `kind` in `pending_items`, its record, and the type of its key."""
 
 MAPS = (*PERSISTED, "activity_ids", "admitted")
+_MAP_NAMES = frozenset(MAPS)
 
 
 class ExecutionState(Struct, kw_only=True):
@@ -190,7 +191,7 @@ class Draft:
 
     __slots__ = (
         *MAPS, "base", "info", "speculative_task", "work", "events", "transfer_tasks", "timer_tasks",
-        "deleted_timer_tasks", "deleted_transfer_tasks", "visibility", "deleted", "is_new", "_event_source",
+        "deleted_timer_tasks", "deleted_transfer_tasks", "visibility", "deleted", "is_new", "_event_source", "_opened",
     )  # fmt: skip
 
     info: ExecutionInfo
@@ -219,8 +220,8 @@ class Draft:
         self.is_new = is_new
         self.info = copy.copy(base.info)
         self.speculative_task = base.speculative_task
-        for name in MAPS:
-            setattr(self, name, ItemMap(getattr(base, name)))
+        self._opened: dict[str, ItemMap[Any, Any]] = {}
+        """The maps that were asked for so far: most transitions touch few of them."""
         self.events: list[HistoryEvent] = []
         self.transfer_tasks: list[TransferTask] = []
         self.timer_tasks: list[TimerTask] = []
@@ -230,6 +231,15 @@ class Draft:
         self.deleted = False
         """Set by a transition that removes the run and all its rows."""
         self._event_source = event_source
+
+    def __getattr__(self, name: str) -> Any:
+        """A map that is used for the first time."""
+        if name not in _MAP_NAMES:
+            raise AttributeError(name)
+        opened: ItemMap[Any, Any] = ItemMap(getattr(self.base, name))
+        setattr(self, name, opened)
+        self._opened[name] = opened
+        return opened
 
     @property
     def workflow_task(self) -> WorkflowTask | None:
@@ -249,16 +259,18 @@ class Draft:
 
     def changed_items(self) -> Iterator[tuple[str, str, Record | None]]:
         """(kind, key, record or None for deleted) of each persisted item this draft changed."""
-        for name, (kind, _, _) in PERSISTED.items():
-            for key, value in getattr(self, name).changed.items():
-                yield kind, str(key), None if value is _DELETED else value
+        for name, opened in self._opened.items():
+            if opened.changed and name in PERSISTED:
+                kind = PERSISTED[name][0]
+                for key, value in opened.changed.items():
+                    yield kind, str(key), None if value is _DELETED else value
 
     def is_changed(self) -> bool:
         """Whether the transition left anything to keep, stored or in memory only."""
         return (
             self.touches_storage()
             or self.speculative_task is not self.base.speculative_task
-            or bool(self.admitted.changed)
+            or ("admitted" in self._opened and bool(self.admitted.changed))
         )
 
     def touches_storage(self) -> bool:
@@ -276,5 +288,6 @@ class Draft:
         """After the commit: make `state` what this draft says."""
         state.info = self.info
         state.speculative_task = self.speculative_task
-        for name in MAPS:
-            getattr(self, name).adopt_into(getattr(state, name))
+        for name, opened in self._opened.items():
+            if opened.changed:
+                opened.adopt_into(getattr(state, name))

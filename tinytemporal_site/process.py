@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import os
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 STOP_WITHIN_S = 10
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _FORCED_EXIT = 1
+_COLLECTOR_THRESHOLDS = (20_000, 20, 20)
 
 Build = Callable[[OnFailure], Service]
 Announce = Callable[[dict[str, str]], None]
@@ -52,9 +54,18 @@ async def _serve(*, build: Build, announce: Announce) -> BaseException | None:
     with _stop_on_signals(stop):
         if await _unless_stopped(service.start(), stop):
             announce(service.addresses())
+            _calm_the_collector()
             await stop.wait()
         await _stop_in_time(service)
     return failures[0] if failures else None
+
+
+def _calm_the_collector() -> None:
+    """What the start made lives as long as the process: the cyclic collector need not walk it again and again, and
+    with what a busy server allocates its default thresholds cost a tenth of the CPU time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
 
 async def _unless_stopped(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
