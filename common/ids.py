@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import NewType
 from uuid import UUID
@@ -24,6 +25,7 @@ def uuid7(now: datetime) -> str:
     return str(UUID(int=value))
 
 
+@lru_cache(maxsize=8_192)
 def shard_for(*, namespace: str, workflow_id: str, shards: int) -> ShardId:
     """The shard, numbered from 1, that owns all runs of a workflow id.
 
