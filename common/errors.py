@@ -107,14 +107,15 @@ class ResourceExhausted(TemporalError):
 class WorkflowExecutionAlreadyStarted(TemporalError):
     status = grpc.StatusCode.ALREADY_EXISTS
 
-    def __init__(self, message: str, *, start_request_id: str, run_id: str) -> None:
+    def __init__(self, message: str, *, start_request_id: str, run_id: str, first_run_id: str = "") -> None:
         super().__init__(message)
         self.start_request_id = start_request_id
         self.run_id = run_id
+        self.first_run_id = first_run_id
 
     def detail(self) -> Message | None:
         return details.WorkflowExecutionAlreadyStartedFailure(
-            start_request_id=self.start_request_id, run_id=self.run_id
+            start_request_id=self.start_request_id, run_id=self.run_id, first_execution_run_id=self.first_run_id
         )
 
 

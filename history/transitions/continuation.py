@@ -151,7 +151,7 @@ def continue_as_new(
             workflow_task_timeout=attributes.workflow_task_timeout,
             workflow_task_completed_event_id=completed_event_id,
             backoff_start_interval=_optional(command, "backoff_start_interval"),
-            initiator=attributes.initiator,
+            initiator=command.initiator,
             failure=_optional(command, "failure"),
             last_completion_result=_optional(command, "last_completion_result"),
             header=_optional(command, "header"),

@@ -165,6 +165,7 @@ def already_started(message: str, current: CurrentRun) -> WorkflowExecutionAlrea
         message.format(f"WorkflowId: {current.workflow_id}, RunId: {current.run_id}"),
         start_request_id=current.create_request_id,
         run_id=current.run_id,
+        first_run_id=current.first_run_id,
     )
 
 
