@@ -227,7 +227,7 @@ def test_pending_children_are_limited() -> None:
 
 
 def test_defaults_and_caps_of_the_command() -> None:
-    host, initiated = parent_with_child(
+    _, initiated = parent_with_child(
         workflow_execution_timeout=seconds(60),
         workflow_task_timeout=seconds(500),
         retry_policy=RetryPolicy(maximum_attempts=3),

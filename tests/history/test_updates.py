@@ -202,10 +202,10 @@ def test_all_updates_of_a_run_are_limited() -> None:
 def test_a_run_whose_task_keeps_failing_takes_no_updates() -> None:
     host = idle()
     signal(host)
+    run_id = host.info.run_id
     for _ in range(2):
         started = host.poll()
         host.now += started.task.start_to_close
-        run_id = host.info.run_id
         host.run(lambda work: fire_deadlines(work, run_id))
     with pytest.raises(WorkflowNotReady):
         update(host)
