@@ -53,7 +53,7 @@ async def start_for_ever(client: Client, queue: str, acknowledged: Acknowledged)
 
 @pytest.mark.timeout(600)
 async def test_nothing_acknowledged_is_lost(database_url: str, start_server: StartServer) -> None:
-    server: LiveServer = start_server(database_url=database_url)
+    server: LiveServer = start_server()
     chance = random.Random(7)
     client = await Client.connect(server.address)
     queue = f"kill-{uuid.uuid4().hex[:8]}"
