@@ -1,6 +1,7 @@
 """Which search attributes a workflow may set, and to what.
 
-    check_search_attributes(fields, *, custom, config) -> None     names and values
+    check_names(fields, *, namespace, custom) -> None              each is the server's own or the namespace's
+    check_search_attributes(fields, *, custom) -> None             values, and what nobody may set
     check_size(fields) -> None                                     of all that the run would then have
 
 Source: upstream's common/searchattribute/validator.go and sadefs.
@@ -19,6 +20,13 @@ from common.search_attributes import PREDEFINED, SETTABLE, SYSTEM, Undecodable, 
 KEYS_LIMIT = 100
 VALUE_LIMIT = 2 * 1024
 TOTAL_LIMIT = 40 * 1024
+
+
+def check_names(fields: Mapping[str, Payload], *, namespace: str, custom: Mapping[str, str]) -> None:
+    """Raises INVALID_ARGUMENT for a name that means nothing in the namespace."""
+    for name in fields:
+        if name not in SYSTEM and name not in PREDEFINED and name not in custom:
+            raise InvalidArgument(f"Namespace {namespace} has no mapping defined for search attribute {name}")
 
 
 def check_search_attributes(fields: Mapping[str, Payload], *, custom: Mapping[str, str]) -> None:

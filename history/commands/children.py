@@ -21,7 +21,15 @@ from common.protos import duration
 from history import search_attributes
 from history.apply.properties import is_null
 from history.commands import BadCommand, CommandContext, cause_name, handles
-from history.commands.limits import ID_LIMIT, check_pending, check_priority, check_size, id_size, task_queue_name
+from history.commands.limits import (
+    ID_LIMIT,
+    check_pending,
+    check_priority,
+    check_search_attribute_names,
+    check_size,
+    id_size,
+    task_queue_name,
+)
 from history.cron import validate_cron
 from history.records import ExecutionInfo
 from history.transitions.children import dispatch_start
@@ -83,6 +91,7 @@ def _check(ctx: CommandContext, attributes: Attributes) -> tuple[RetryPolicy | N
             validate_cron(attributes.cron_schedule, now=ctx.work.now)
         except InvalidArgument as error:
             raise InvalidArgument(f"invalid CronSchedule on {ON_COMMAND}: {error.message}. {where}") from error
+    check_search_attribute_names(ctx, attributes.search_attributes.indexed_fields)
     try:
         search_attributes.check_search_attributes(
             attributes.search_attributes.indexed_fields, custom=ctx.custom_search_attributes
@@ -158,9 +167,7 @@ def _check_sizes(ctx: CommandContext, attributes: Attributes) -> None:
     prefix = f"{ON_COMMAND}Attributes."
     check_size(ctx, attributes.input.ByteSize(), BAD_START, f"{prefix} Input exceeds size limit.")
     if attributes.memo.ByteSize() > ctx.work.config.memo_limit:
-        raise BadCommand(
-            BAD_START, f"{cause_name(BAD_START)}: {prefix}Memo exceeds size limit.", terminate=True
-        )
+        raise BadCommand(BAD_START, f"{cause_name(BAD_START)}: {prefix}Memo exceeds size limit.", terminate=True)
     try:
         search_attributes.check_size(attributes.search_attributes.indexed_fields)
     except InvalidArgument as error:
@@ -194,9 +201,7 @@ def _initiated(
         workflow_run_timeout=duration(run_timeout),
         workflow_task_timeout=duration(task_timeout),
         control=attributes.control,
-        parent_close_policy=(
-            attributes.parent_close_policy or ParentClosePolicy.PARENT_CLOSE_POLICY_TERMINATE
-        ),
+        parent_close_policy=(attributes.parent_close_policy or ParentClosePolicy.PARENT_CLOSE_POLICY_TERMINATE),
         workflow_id_reuse_policy=(
             attributes.workflow_id_reuse_policy or WorkflowIdReusePolicy.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
         ),

@@ -17,7 +17,9 @@ from temporalio.api.history.v1 import (
 )
 
 from common.errors import InvalidArgument
+from history import search_attributes
 from history.commands import BadCommand, CommandContext, cause_name, handles
+from history.commands.limits import check_search_attribute_names
 from history.transitions.close import close_run
 from history.transitions.continuation import continue_as_new, cron, retry_or_cron, start_follow_up
 from history.validation import check_duration, check_retry_policy
@@ -102,6 +104,7 @@ def continue_workflow(ctx: CommandContext, command: Command) -> None:
     check_set(ctx, command, "continue_as_new_workflow_execution_command_attributes", cause)
     attributes = command.continue_as_new_workflow_execution_command_attributes
     check_continue_as_new(ctx, attributes)
+    check_search_attributes(ctx, attributes)
     limits = ctx.work.config
     prefix = "ContinueAsNewWorkflowExecutionCommandAttributes."
     check_size(ctx, attributes.input, cause, f"{prefix} Input exceeds size limit.")
@@ -143,6 +146,20 @@ def check_continue_as_new(ctx: CommandContext, attributes: ContinueAsNewWorkflow
             check_retry_policy(attributes.retry_policy)
     except InvalidArgument as error:
         raise ctx.bad(cause, error.message) from error
+
+
+def check_search_attributes(ctx: CommandContext, attributes: ContinueAsNewWorkflowExecutionCommandAttributes) -> None:
+    fields = attributes.search_attributes.indexed_fields
+    check_search_attribute_names(ctx, fields)
+    try:
+        search_attributes.check_search_attributes(fields, custom=ctx.custom_search_attributes)
+    except InvalidArgument as error:
+        raise ctx.bad(
+            Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES,
+            f"invalid SearchAttributes on ContinueAsNewWorkflowExecutionCommand: {error.message}. "
+            f"WorkflowType={attributes.workflow_type.name or ctx.draft.info.workflow_type} "
+            f"TaskQueue={attributes.task_queue.name or ctx.draft.info.task_queue}",
+        ) from error
 
 
 def check_set(ctx: CommandContext, command: Command, field: str, cause: Cause.ValueType) -> None:

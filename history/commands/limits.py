@@ -10,6 +10,7 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 
 from common.errors import InvalidArgument
 from history.commands import BadCommand, CommandContext, cause_name
+from history.search_attributes import check_names
 
 Cause = WorkflowTaskFailedCause
 
@@ -29,6 +30,14 @@ def check_size(ctx: CommandContext, size: int, cause: Cause.ValueType, message: 
 def check_pending(ctx: CommandContext, count: int, limit: int, cause: Cause.ValueType, what: str) -> None:
     if 0 < limit <= count:
         raise ctx.bad(cause, f"the number of {what}, {count}, has reached the per-workflow limit of {limit}")
+
+
+def check_search_attribute_names(ctx: CommandContext, fields: Mapping[str, Payload]) -> None:
+    """Search attributes that the namespace does not have fail the task, whatever command has them."""
+    try:
+        check_names(fields, namespace=ctx.work.namespace, custom=ctx.custom_search_attributes)
+    except InvalidArgument as error:
+        raise ctx.bad(Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES, error.message) from error
 
 
 def id_size(value: str) -> int:

@@ -14,7 +14,7 @@ from common.errors import InvalidArgument
 from history import search_attributes
 from history.apply.properties import merged
 from history.commands import BadCommand, CommandContext, cause_name, handles
-from history.commands.limits import check_size, map_size
+from history.commands.limits import check_search_attribute_names, check_size, map_size
 from history.transitions.visibility import record_visibility
 
 Cause = WorkflowTaskFailedCause
@@ -33,6 +33,7 @@ def upsert_search_attributes(ctx: CommandContext, command: Command) -> None:
     fields = attributes.search_attributes.indexed_fields
     if not fields:
         raise ctx.bad(BAD_ATTRIBUTES, f"IndexedFields is not set on {name}.")
+    check_search_attribute_names(ctx, fields)
     try:
         search_attributes.check_search_attributes(fields, custom=ctx.custom_search_attributes)
     except InvalidArgument as error:

@@ -57,7 +57,7 @@ def test_upserts_merge_and_a_null_removes(host: WorkerHost) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (upsert(Nope=b"1"), "search attribute Nope is not defined"),
+        (upsert(Nope=b"1"), "Namespace default has no mapping defined for search attribute Nope"),
         (upsert(WorkflowId=b'"x"'), "WorkflowId attribute can't be set in SearchAttributes"),
         (upsert(Int=b'"x"'), "invalid value for search attribute Int of type Int: x"),
         (upsert(Flag=b"1"), "invalid value for search attribute Flag of type Bool: 1"),
