@@ -99,7 +99,7 @@ async def add_activity_task(engine: Engine, task: TransferTask) -> None:
             stamp=item.stamp,
             scheduled_at=item.scheduled_at,
             expires_at=_activity_expiry(state, task.event_id),
-            priority=item.priority,
+            priority=task.priority,
         )
     )
 

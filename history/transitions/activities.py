@@ -37,6 +37,7 @@ from common.errors import InvalidArgument, NotFound, TaskAlreadyStarted, TaskObs
 from history.apply.activities import TRANSIENT_EVENT_ID
 from history.events import add_event
 from history.failures import stored_failure
+from history.priorities import merged
 from history.records import ActivityItem, ExecutionInfo, TimerTask, TransferTask
 from history.state import Draft
 from history.transitions.deadlines import activity_deadline, lower_deadline
@@ -83,7 +84,7 @@ def dispatch_activity(draft: Draft, item: ActivityItem) -> None:
             stamp=item.stamp,
             schedule_to_start=item.schedule_to_start,
             available_at=work.now,
-            priority=item.priority or info.priority,
+            priority=merged(info.priority, item.priority),
         )
     )
 

@@ -21,6 +21,7 @@ from temporalio.api.workflowservice.v1 import PollActivityTaskQueueResponse, Pol
 
 from common.contracts.tokens import TaskToken, encode_token
 from common.protos import duration, timestamp
+from history.priorities import merged
 from history.records import ExecutionInfo, WorkflowTask
 from history.transitions.activities import StartedActivity
 from history.transitions.task_events import scheduled_attributes, started_attributes
@@ -133,5 +134,5 @@ def activity_task_response(started: StartedActivity) -> PollActivityTaskQueueRes
         start_to_close_timeout=duration(item.start_to_close),
         heartbeat_timeout=duration(item.heartbeat),
         retry_policy=item.retry_policy,
-        priority=item.priority or info.priority,
+        priority=merged(info.priority, item.priority),
     )

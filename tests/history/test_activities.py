@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from temporalio.api.common.v1 import Payloads
+from temporalio.api.common.v1 import Payloads, Priority
 from temporalio.api.enums.v1 import RetryState, TimeoutType, WorkflowTaskFailedCause
 from temporalio.api.failure.v1 import Failure
 
@@ -265,6 +265,19 @@ def test_a_heartbeat_answers_what_is_asked_and_keeps_the_newest_details(host: Wo
     answer = host.take_activity()
     assert answer.heartbeat_details == payloads("two")
     assert answer.attempt == 2
+
+
+def test_an_activity_inherits_what_its_priority_leaves_open() -> None:
+    host = WorkerHost()
+    host.begin(priority={"priority_key": 2, "fairness_key": "tenant"})
+    host.turn(schedule_activity("a"), schedule_activity("b", priority={"priority_key": 5}))
+    shown = [
+        (task.priority.priority_key, task.priority.fairness_key)
+        for task in host.dispatched("activityTask")
+        if task.priority
+    ]
+    assert shown == [(2, "tenant"), (5, "tenant")]
+    assert host.take_activity("b").priority == Priority(priority_key=5, fairness_key="tenant")
 
 
 def test_canceling_a_started_activity_waits_for_its_worker(host: WorkerHost) -> None:
