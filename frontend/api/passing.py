@@ -158,7 +158,6 @@ METHODS: dict[str, Passing] = {
     "ResetActivity": Passing("history", "reset_activity", _OF_ACTIVITY),
     "UpdateActivityOptions": Passing("history", "update_activity_options", (*_OF_ACTIVITY, _activity_priority)),
     "ListTaskQueuePartitions": Passing("matching", "list_task_queue_partitions", (_task_queue,)),
-    "ShutdownWorker": Passing("matching", "shutdown_worker"),
     "ListWorkers": Passing("matching", "list_workers"),
     "CountWorkers": Passing("matching", "count_workers"),
     "DescribeWorker": Passing("matching", "describe_worker"),

@@ -194,6 +194,36 @@ async def test_stopping_answers_all_polls(setup: Setup, request_type: Any, respo
     assert await asyncio.gather(*polls) == [response_type()] * len(polls)
 
 
+NEXUS_POLL = ws.PollNexusTaskQueueRequest(namespace="default", task_queue=QUEUE, worker_instance_key="key")
+
+
+async def test_a_nexus_worker_waits_in_vain(setup: Setup) -> None:
+    assert await setup.refused(NEXUS_POLL, deadline_s=None) == Refusal(INVALID, "Context timeout is not set.")
+    polling = asyncio.ensure_future(setup.call(NEXUS_POLL, deadline_s=30))
+    await until_waiting(setup)
+    setup.clock.advance(timedelta(seconds=15))
+    assert len(setup.server.frontend.polls) == 1
+    setup.clock.advance(timedelta(seconds=15))
+    assert await polling == ws.PollNexusTaskQueueResponse()
+
+
+async def test_shutting_a_worker_down_ends_its_nexus_polls(setup: Setup) -> None:
+    polling = asyncio.ensure_future(setup.call(NEXUS_POLL, deadline_s=60))
+    await until_waiting(setup)
+    await setup.call(ws.ShutdownWorkerRequest(namespace="default", worker_instance_key="other"))
+    await setup.call(ws.ShutdownWorkerRequest(namespace="temporal-system", worker_instance_key="key"))
+    assert len(setup.server.frontend.polls) == 1
+    await setup.call(ws.ShutdownWorkerRequest(namespace="default", worker_instance_key="key"))
+    assert await polling == ws.PollNexusTaskQueueResponse()
+    assert [r.worker_instance_key for r in setup.matching.asked("shutdown_worker")] == ["other", "key", "key"]
+
+
+async def until_waiting(setup: Setup) -> None:
+    """Until the clock has been asked to wake somebody."""
+    while setup.clock.next_due() is None:
+        await setup.call(ws.GetSystemInfoRequest())
+
+
 HISTORY = ws.GetWorkflowExecutionHistoryRequest(
     namespace="default", execution=WorkflowExecution(workflow_id="w"), wait_new_event=True, next_page_token=b"token"
 )
