@@ -75,7 +75,7 @@ class Visibility(models.Model):
             # One attribute has many values: a filter on it is mostly a range, and few runs are left to be sorted.
             *(models.Index("namespace", name, name=f"visibility_{name}") for name in ("start_time", "execution_time")),
             *(
-                models.Index("namespace", name, name=f"visibility_{name[:19]}", condition=Q(close_time__isnull=False))
+                models.Index("namespace", name, name=f"visibility_{name[:19]}", condition=Q((f"{name}__isnull", False)))
                 for name in ("execution_duration", "history_length", "history_size", "state_transition_count")
             ),
             # What holds for the many costs nothing: only what differs from it is in these.

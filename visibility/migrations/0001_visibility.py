@@ -12,12 +12,15 @@ ORDER = (
     OrderBy(F("start_time"), descending=True),
     OrderBy(F("run_id")),
 )
-CLOSED = Q(close_time__isnull=False)
 NOT_OWN_ROOT = ~Q(root_run_id=F("run_id"))
 
 
 def ordered(column: str, condition: Q | None = None) -> models.Index:
     return models.Index(F("namespace"), F(column), *ORDER, name=f"visibility_{column}", condition=condition)
+
+
+def given(column: str) -> Q:
+    return Q((f"{column}__isnull", False))
 
 
 def plain(column: str, condition: Q | None = None) -> models.Index:
@@ -66,19 +69,17 @@ class Migration(migrations.Migration):
                     ordered("task_queue"),
                     plain("start_time"),
                     plain("execution_time"),
-                    plain("execution_duration", CLOSED),
-                    plain("history_length", CLOSED),
-                    plain("history_size", CLOSED),
-                    plain("state_transition_count", CLOSED),
+                    plain("execution_duration", given("execution_duration")),
+                    plain("history_length", given("history_length")),
+                    plain("history_size", given("history_size")),
+                    plain("state_transition_count", given("state_transition_count")),
                     ordered("status", ~Q(status__in=("Running", "Completed"))),
-                    ordered("division", Q(division__isnull=False)),
-                    ordered("parent_workflow_id", Q(parent_workflow_id__isnull=False)),
-                    ordered("parent_run_id", Q(parent_run_id__isnull=False)),
+                    ordered("division", given("division")),
+                    ordered("parent_workflow_id", given("parent_workflow_id")),
+                    ordered("parent_run_id", given("parent_run_id")),
                     ordered("root_workflow_id", NOT_OWN_ROOT),
                     ordered("root_run_id", NOT_OWN_ROOT),
                 ],
             },
         ),
-        # Django adds it to a text key for LIKE in the database's locale; this key has the order of its bytes.
-        migrations.RunSQL("DROP INDEX IF EXISTS visibility_run_id_d5dc9c38_like", migrations.RunSQL.noop),
     ]

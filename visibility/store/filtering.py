@@ -42,9 +42,11 @@ _COMMON = ("Running", "Completed")
 
 def where_of(read: Filter, *, dialect: str) -> Where | None:
     """The filter's condition; None when it has none."""
-    if read.where is None:
-        return None
-    sql, params = _compiled(q_of(read.where, dialect=dialect), dialect=dialect)
+    return None if read.where is None else where_of_condition(read.where, dialect=dialect)
+
+
+def where_of_condition(condition: Condition, *, dialect: str) -> Where:
+    sql, params = _compiled(q_of(condition, dialect=dialect), dialect=dialect)
     return Where(f"({sql})", *params)
 
 
@@ -150,7 +152,11 @@ def _hints(conjunct: Condition, dialect: Dialect) -> Iterator[Sql]:
     """What follows from a condition that must hold, for the planner: where in the order such runs are. Only for what
     must be true: under a NOT, null and false differ."""
     attribute = getattr(conjunct, "attribute", None)
-    if attribute is None or not attribute.column:
+    if attribute is None:
+        return
+    if isinstance(conjunct, HasItem | HasPhrase) and not conjunct.is_negated:
+        yield Sql(dialect.operand(attribute), " IS NOT NULL")
+    if not attribute.column:
         return
     close = closing(dialect.name).replace("%", "%%")
     match conjunct:

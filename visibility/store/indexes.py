@@ -20,6 +20,12 @@ _INVALID = Query(
     "SELECT NULL WHERE 0 = length(?)",
     postgresql="SELECT 1 FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid",
 )
+# Whether the planner can be told how the values of an expression are spread (an index of some rows does not tell it).
+_KNOWS_EXPRESSIONS = Query(
+    "knows_expression_statistics",
+    "SELECT NULL WHERE 0",
+    postgresql="SELECT 1 WHERE current_setting('server_version_num')::int >= 140000",
+)
 
 
 async def make_index(database: Database, *, name: str, type_name: str) -> None:
@@ -29,6 +35,14 @@ async def make_index(database: Database, *, name: str, type_name: str) -> None:
     if await database.fetch(_INVALID, [index]):
         await database.execute(_once(f"DROP INDEX CONCURRENTLY IF EXISTS {index}"))
     await database.execute(_once(create_statement(attribute, dialect=database.dialect)))
+    if await database.fetch(_KNOWS_EXPRESSIONS):
+        value = _indexed_value(attribute, dialect=database.dialect)
+        await database.execute(_once(f"CREATE STATISTICS IF NOT EXISTS {index} ON ({value}) FROM visibility"))
+
+
+async def gather_statistics(database: Database) -> None:
+    """Tell the planner how values are spread. PostgreSQL does so by itself in time; for a new index it is to be told."""
+    await database.execute(_once("ANALYZE visibility"))
 
 
 def index_name(attribute: Attribute) -> str:
@@ -40,19 +54,19 @@ def index_name(attribute: Attribute) -> str:
 def create_statement(attribute: Attribute, *, dialect: str) -> str:
     """The value is in it as filters write it: see `visibility.store.dialects`."""
     index = index_name(attribute)
+    value = _indexed_value(attribute, dialect=dialect)
     order = f"{closing(dialect)} DESC, start_time DESC, run_id"
+    is_list = attribute.type_name in ("KeywordList", "Text")
     if dialect == "sqlite":
-        value = sql_of(attribute, dialect=dialect)
         # A list is looked into row by row: the index has the rows that have one, in the order of a page.
-        columns = order if attribute.type_name in ("KeywordList", "Text") else f"{value}, {order}"
+        columns = order if is_list else f"{value}, {order}"
         return f"CREATE INDEX IF NOT EXISTS {index} ON visibility (namespace, {columns}) WHERE {value} IS NOT NULL"
-    if attribute.type_name in ("KeywordList", "Text"):
-        value = sql_of(attribute, dialect=dialect, as_list=True)
-        where = f"USING gin ({value} jsonb_path_ops) WHERE {value} IS NOT NULL"
-    else:
-        value = sql_of(attribute, dialect=dialect)
-        where = f"(namespace, ({value}), {order}) WHERE {value} IS NOT NULL"
-    return f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON visibility {where}"
+    content = f"USING gin ({value} jsonb_path_ops)" if is_list else f"(namespace, ({value}), {order})"
+    return f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON visibility {content} WHERE {value} IS NOT NULL"
+
+
+def _indexed_value(attribute: Attribute, *, dialect: str) -> str:
+    return sql_of(attribute, dialect=dialect, as_list=attribute.type_name in ("KeywordList", "Text"))
 
 
 def _once(sql: str) -> Query:

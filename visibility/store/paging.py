@@ -46,9 +46,13 @@ def read_token(token: bytes) -> Place | None:
     return place
 
 
-def after(place: Place, *, dialect: str) -> Where:
-    """Rows behind the place. The comparison of pairs is what an index serves; what has the same times is sorted out."""
+def after(place: Place, *, dialect: str) -> list[Where]:
+    """Rows behind the place, as conditions for an index to serve, one after the other until the page is full."""
     close = closing(dialect)
-    sql = f"({close}, start_time) <= (%s, %s) AND NOT ({close} = %s AND start_time = %s AND run_id <= %s)"
     times = (place.close_time, place.start_time)
-    return Where(sql, *times, *times, place.run_id)
+    if dialect == "postgresql":
+        sql = f"({close}, start_time) <= (%s, %s) AND NOT ({close} = %s AND start_time = %s AND run_id <= %s)"
+        return [Where(sql, *times, *times, place.run_id)]
+    # SQLite takes a comparison of pairs by no index. Runs that closed at one time are few, but open ones are many.
+    same = f"{close} = %s AND start_time <= %s AND NOT (start_time = %s AND run_id <= %s)"
+    return [Where(same, *times, place.start_time, place.run_id), Where(f"{close} < %s", place.close_time)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from common.database import Query, RowsQuery
+from common.database import Database, Query, RowsQuery
 from visibility.store.rows import COLUMNS, DELETED, SHOWN, SHOWN_TIMES
 
 NEVER = "9999-12-31 23:59:59.999999"
@@ -43,10 +43,10 @@ class Where:
         self.params = params
 
 
-def list_page(where: Where, *, dialect: str, limit: int) -> tuple[Query, list[object]]:
-    """The first rows of the order that fulfil the where."""
+def list_page(where: Where, *, dialect: str, limit: int, index: str = "") -> tuple[Query, list[object]]:
+    """The first rows of the order that fulfil the condition; with `index`, found by it (SQLite)."""
     order = f"{closing(dialect)} DESC, start_time DESC, run_id"
-    sql = f"SELECT {', '.join(SHOWN)} FROM visibility WHERE {where.sql} ORDER BY {order} LIMIT %s"
+    sql = f"SELECT {', '.join(SHOWN)} FROM visibility{_by(index)} WHERE {where.sql} ORDER BY {order} LIMIT %s"
     return _query("list_visibility", sql, times=SHOWN_TIMES), [*where.params, limit]
 
 
@@ -57,6 +57,23 @@ def count(where: Where, *, group_by: str = "") -> tuple[Query, list[object]]:
     else:
         sql = f"SELECT count(*) FROM visibility WHERE {where.sql}"
     return _query("count_visibility", sql), list(where.params)
+
+
+def count_few(where: Where, *, index: str, limit: int) -> tuple[Query, list[object]]:
+    """How many rows fulfil the condition, no more than `limit`, looking at nothing but the index."""
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM visibility{_by(index)} WHERE {where.sql} LIMIT %s)"
+    return _query("count_few_visibility", sql), [*where.params, limit]
+
+
+def _by(index: str) -> str:
+    return f" INDEXED BY {index}" if index else ""
+
+
+async def explained(database: Database, query: Query, params: list[object]) -> list[str]:
+    """The database's plan of a read, line by line."""
+    sql = {"sqlite": f"EXPLAIN QUERY PLAN {query.sqlite}", "postgresql": f"EXPLAIN {query.postgresql.decode()}"}
+    asked = Query("explain_visibility", sql["sqlite"], postgresql=sql["postgresql"], prepare=False)
+    return [str(row[-1]) for row in await database.fetch(asked, params)]
 
 
 def closing(dialect: str) -> str:

@@ -15,15 +15,15 @@ from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from common.clock import Clock
 from common.codec import CodecError
 from common.contracts.visibility import CountGroup, CountResult, ListPage, VisibilityIntent
-from common.database import Database, Row, Statement
+from common.database import Database, Query, Row, Statement
 from common.errors import PersistenceError
 from visibility.statuses import STATUS_NUMBER
 from visibility.store.paging import after, read_token, token_after
 from visibility.store.rows import row_of, shown, tombstone_of
-from visibility.store.statements import FORGET_DELETED, UPSERT, Where, count, list_page
+from visibility.store.statements import FORGET_DELETED, UPSERT, Where, count, explained, list_page
 
 if TYPE_CHECKING:
-    from visibility.filters.conditions import Attribute
+    from visibility.filters.conditions import Attribute, Filter
 
 log = logging.getLogger(__name__)
 
@@ -58,11 +58,12 @@ class SqlVisibilityStore:
         self, *, namespace: str, query: str, page_size: int, next_page_token: bytes, custom_attributes: Mapping[str, str]
     ) -> ListPage:
         place = read_token(next_page_token)
-        _, wheres = self._read(namespace, query, custom_attributes)
-        if place is not None:
-            wheres.append(after(place, dialect=self._database.dialect))
-        statement = list_page(_all(wheres), dialect=self._database.dialect, limit=page_size)
-        rows = await self._database.fetch(*statement)
+        read = self._filter(query, custom_attributes)
+        rows: list[Row] = []
+        for behind in [None] if place is None else after(place, dialect=self._database.dialect):
+            left = page_size - len(rows)
+            if left:
+                rows += await self._database.fetch(*await self._list(read, namespace=namespace, behind=behind, limit=left))
         token = token_after(rows[-1]) if rows and len(rows) == page_size else b""
         executions = [info for row in rows if (info := _readable(row, custom_attributes)) is not None]
         return ListPage(executions=executions, next_page_token=token)
@@ -70,32 +71,60 @@ class SqlVisibilityStore:
     async def count_workflow_executions(
         self, *, namespace: str, query: str, custom_attributes: Mapping[str, str]
     ) -> CountResult:
-        group_by, wheres = self._read(namespace, query, custom_attributes)
+        read = self._filter(query, custom_attributes)
+        where = self._where(read, namespace)
+        group_by = read.group_by
         if group_by is None:
-            rows = await self._database.fetch(*count(_all(wheres)))
+            rows = await self._database.fetch(*count(where))
             return CountResult(count=rows[0][0], groups=[])
-        rows = await self._database.fetch(*count(_all(wheres), group_by=self._group_sql(group_by)))
+        rows = await self._database.fetch(*count(where, group_by=self._group_sql(group_by)))
         groups = [CountGroup(values=[_payload(value, group_by)], count=number) for value, number in _ordered(rows, group_by)]
         return CountResult(count=sum(group.count for group in groups), groups=groups)
 
     async def index_attributes(self, attributes: Mapping[str, str]) -> None:
-        from visibility.store.indexes import make_index
+        from visibility.store.indexes import gather_statistics, make_index
 
         for name, type_name in attributes.items():
             await make_index(self._database, name=name, type_name=type_name)
+        await gather_statistics(self._database)
 
-    def _read(self, namespace: str, query: str, custom: Mapping[str, str]) -> tuple[Attribute | None, list[Where]]:
-        """What the query groups by, and the conditions of the statement."""
+    async def gather_statistics(self) -> None:
+        """For whoever has just filled the table; see `visibility.store.indexes`."""
+        from visibility.store.indexes import gather_statistics
+
+        await gather_statistics(self._database)
+
+    async def plan(self, *, namespace: str, query: str, page_size: int, custom_attributes: Mapping[str, str]) -> list[str]:
+        """How the database would make the first page: the lines of its EXPLAIN."""
+        read = self._filter(query, custom_attributes)
+        return await explained(self._database, *await self._list(read, namespace=namespace, limit=page_size))
+
+    def _filter(self, query: str, custom: Mapping[str, str]) -> Filter:
         # Here, not above: a process pays for the parser when the first query comes.
         from visibility.filters import read_filter
+
+        return read_filter(query, custom, group_by_any_keyword=self._group_by_any_keyword)
+
+    def _where(self, read: Filter, namespace: str) -> Where:
         from visibility.store.filtering import where_of
 
-        read = read_filter(query, custom, group_by_any_keyword=self._group_by_any_keyword)
         where = where_of(read, dialect=self._database.dialect)
-        wheres = [Where("namespace = %s", namespace)]
-        if where is not None:
-            wheres.append(where)
-        return read.group_by, wheres
+        return _all([Where("namespace = %s", namespace), *([] if where is None else [where])])
+
+    async def _list(
+        self, read: Filter, *, namespace: str, limit: int, behind: Where | None = None
+    ) -> tuple[Query, list[object]]:
+        """The statement of one page, or of a part of it."""
+        from visibility.store.choosing import index_of_few
+
+        where = self._where(read, namespace)
+        index = await index_of_few(self._database, namespace=namespace, condition=read.where)
+        return list_page(
+            where if behind is None else _all([where, behind]),
+            dialect=self._database.dialect,
+            limit=limit,
+            index=index,
+        )
 
     def _group_sql(self, attribute: Attribute) -> str:
         from visibility.store.filtering import sql_of
