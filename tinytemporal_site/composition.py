@@ -115,6 +115,7 @@ class Process:
             host=self.host,
             on_failure=self.on_failure,
             owns=self.cluster.owns_shard,
+            refresh=self.cluster.membership.refresh,
             databases=settings.HISTORY_SHARD_DATABASES,
         )
         self.cluster.membership.subscribe(engine.controller.rebalance)

@@ -172,6 +172,17 @@ class LiveMembership(Membership):
         if changed:
             self._tell()
 
+    async def refresh(self) -> None:
+        if not self._loop.is_running:
+            return
+        try:
+            rows = await self._store.list()
+        except Unavailable as error:
+            log.info("could not look up the members: %s", error)
+            return
+        self._take(rows, counts=False)
+        self._publish()
+
     # --- looking whether somebody is there
 
     def suspect(self, member: Member) -> None:

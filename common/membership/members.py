@@ -37,6 +37,9 @@ class Membership(Service):
         """Call `changed` on the event loop after each change; it looks at `ring` to see what is new."""
         self._subscribers.append(changed)
 
+    async def refresh(self) -> None:
+        """Look up the members now; returns with what is known when they can't be."""
+
     def suspect(self, member: Member) -> None:
         """A call could not be delivered to it, or it denies what it should own: look soon whether it is there."""
 

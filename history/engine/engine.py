@@ -26,7 +26,7 @@ from history.engine.cache import EVENTS_KEPT, CachedRun, RunCache
 from history.engine.committer import Committer, Missing
 from history.engine.registry import RunRegistry
 from history.engine.shard import Key, Shard
-from history.engine.shards import Owns, ShardController, owns_all
+from history.engine.shards import Owns, Refresh, ShardController, nothing_new, owns_all
 from history.namespaces import NamespaceRegistry
 from history.records import CurrentRun
 from history.state import ExecutionState
@@ -44,8 +44,9 @@ MAX_LOADS = 64
 class Engine(Service):
     """History on this host. `history` (a client that reaches every shard) and `matching` are set before the start.
 
-    `owns` says which shards this host should have; call `controller.rebalance` when its answers change. `databases` names
-    the database of each shard that is not in `default`; the shards of one database share a writer.
+    `owns` says which shards this host should have and `refresh` has that looked up anew; call `controller.rebalance` when the
+    answers change. `databases` names the database of each shard that is not in `default`; the shards of one database share a
+    writer.
     """
 
     matching: MatchingClient
@@ -62,6 +63,7 @@ class Engine(Service):
         host: str,
         on_failure: Callable[[BaseException], None] | None = None,
         owns: Owns = owns_all,
+        refresh: Refresh = nothing_new,
         databases: Mapping[int, str] | None = None,
     ) -> None:
         super().__init__(name="history engine")
@@ -72,7 +74,7 @@ class Engine(Service):
         self.config = config
         self.host = host
         self.cache = RunCache(max_runs=config.cache_runs, max_bytes=config.cache_bytes)
-        self.controller = ShardController(engine=self, owns=owns)
+        self.controller = ShardController(engine=self, owns=owns, refresh=refresh)
         self.shards = self.controller.held
         self.operations: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()

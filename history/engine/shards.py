@@ -1,15 +1,16 @@
 """Which shards this host has, and their coming and going: taken when membership gives them to this host, unloaded when
 it gives them to another or when another took the lease.
 
-Membership proposes and the lease decides. When two hosts wrongly claim the same shards, the fences keep the data right,
-and the pause before a lost lease is taken back keeps the quarrel cheap.
+Membership proposes and the lease decides. A lost lease whose shard is still this host's, by membership read anew, is taken
+back at once, as hosts that start together may take each other's for a moment. When it is soon lost again two hosts wrongly
+claim it: the fences keep the data right, and a pause keeps the quarrel cheap.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -28,22 +29,34 @@ log = logging.getLogger(__name__)
 Owns = Callable[[int], bool]
 """Whether membership gives the shard to this host; also asked when a call comes for a shard that is not here."""
 
+Refresh = Callable[[], Awaitable[None]]
+"""Reads the membership anew."""
+
 RETAKE_AFTER = timedelta(seconds=5)
+QUARREL_S = 15.0
+"""A lease that is lost this soon after it was taken is quarrelled for."""
 
 
 def owns_all(shard_id: int) -> bool:  # noqa: ARG001  one host has them all
     return True
 
 
+async def nothing_new() -> None:
+    """The refresh of a membership that never changes."""
+
+
 class ShardController:
     """All state is touched on the event loop only. `held` are the shards that are loaded."""
 
-    def __init__(self, *, engine: Engine, owns: Owns) -> None:
+    def __init__(self, *, engine: Engine, owns: Owns, refresh: Refresh) -> None:
         self._engine = engine
         self.owns = owns
+        self._refresh = refresh
         self.held: dict[int, Shard] = {}
         self._taking: dict[int, asyncio.Task[None]] = {}
         """Shards that are about to be taken."""
+        self._lost_at: dict[int, float] = {}
+        """When each shard was lost last, in monotonic seconds."""
         self._running = False
 
     async def start(self) -> None:
@@ -88,7 +101,10 @@ class ShardController:
     def lost(self, shard_id: int) -> None:
         """Another host took the lease."""
         self.unload(shard_id)
-        self._begin(shard_id, after=RETAKE_AFTER)
+        now = self._engine.clock.monotonic()
+        before, self._lost_at[shard_id] = self._lost_at.get(shard_id), now
+        quarrel = before is not None and now - before < QUARREL_S
+        self._begin(shard_id, after=RETAKE_AFTER if quarrel else timedelta(), looks=True)
 
     async def reload(self, shard: Shard) -> None:
         """The outcome of a commit is unknown: forget everything and read the shard anew under a new range."""
@@ -109,18 +125,21 @@ class ShardController:
 
     # --- taking
 
-    def _begin(self, shard_id: int, *, after: timedelta) -> None:
+    def _begin(self, shard_id: int, *, after: timedelta, looks: bool = False) -> None:
         if self._running and shard_id not in self.held and shard_id not in self._taking:
             self._taking[shard_id] = self._engine.spawn(
-                self._take_in_time(shard_id, after=after), name=f"take shard {shard_id}"
+                self._take_in_time(shard_id, after=after, looks=looks), name=f"take shard {shard_id}"
             )
 
-    async def _take_in_time(self, shard_id: int, *, after: timedelta) -> None:
+    async def _take_in_time(self, shard_id: int, *, after: timedelta, looks: bool) -> None:
+        """`looks`: what membership says is to be read first."""
         task = asyncio.current_task()
         attempt = 0
         try:
             if after:
                 await self._engine.clock.sleep(after)
+            if looks:
+                await self._refresh()
             while self.owns(shard_id):
                 try:
                     await self._take(shard_id)

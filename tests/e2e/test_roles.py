@@ -1,0 +1,224 @@
+"""History, Matching and Frontend as processes of their own on PostgreSQL: together, multiplied, killed, drained, and
+through an outage of the database."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from tests.databases import DatabaseFactory, manage
+from tests.e2e import workflows
+from tests.e2e.cluster import Processes, processes, until
+from tests.e2e.conftest import make_worker
+from tests.e2e.test_kill import Acknowledged, check_history
+from tests.postgres import Cluster
+
+RECOVERED_WITHIN_S = 10
+STARTERS = 4
+OUTAGE_S = 5.0
+
+
+@pytest.fixture
+def cluster(database_factory: DatabaseFactory, tmp_path: Path) -> Iterator[Processes]:
+    url = database_factory.create("postgresql")
+    with processes(database_url=url, folder=tmp_path) as found:
+        yield found
+    database_factory.drop(url)
+
+
+@pytest.fixture
+def own_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A PostgreSQL server that no other test uses."""
+    postgres = Cluster()
+    postgres.create()
+    postgres.start()
+    yield postgres
+    postgres.remove()
+
+
+def new_id() -> str:
+    return f"wf-{uuid.uuid4().hex}"
+
+
+async def test_a_workflow_completes_through_three_processes(cluster: Processes, queue: str) -> None:
+    await cluster.start("history-1", "matching-1", "frontend-1")
+    client = await Client.connect(cluster["frontend-1"].address)
+    async with make_worker(client, queue):
+        assert await client.execute_workflow(workflows.Greet.run, "Ada", id=new_id(), task_queue=queue) == "Hello, Ada!"
+        assert await client.execute_workflow(workflows.Retries.run, id=new_id(), task_queue=queue) == [3, 42]
+        handle = await client.start_workflow(workflows.Conversation.run, id=new_id(), task_queue=queue)
+        await handle.signal(workflows.Conversation.say, "one")
+        assert await handle.query(workflows.Conversation.words) == ["one"]
+        await handle.signal(workflows.Conversation.end)
+        assert await handle.result() == ["one"]
+    assert cluster.shard_owners() == {"history-1"}
+    members = cluster.rows("SELECT role, host FROM cluster_members ORDER BY member")
+    assert members == [("frontend", "frontend-1"), ("history", "history-1"), ("matching", "matching-1")]
+    for host in ("frontend-1", "matching-1", "history-1"):
+        await cluster.stop(host)
+    assert cluster.rows("SELECT role FROM cluster_members") == []
+
+
+async def test_a_query_does_not_wait_for_a_worker_that_has_gone(cluster: Processes, queue: str) -> None:
+    """Behaviour B25, across processes."""
+    await cluster.start("history-1", "matching-1", "frontend-1")
+    client = await Client.connect(cluster["frontend-1"].address)
+    async with make_worker(client, queue):
+        handle = await client.start_workflow(workflows.Conversation.run, id=new_id(), task_queue=queue)
+        await handle.signal(workflows.Conversation.say, "one")
+        assert await handle.query(workflows.Conversation.words) == ["one"]
+    other = await Client.connect(cluster["frontend-1"].address)
+    async with make_worker(other, queue):
+        began = time.monotonic()
+        assert await handle.query(workflows.Conversation.words) == ["one"]
+        await handle.signal(workflows.Conversation.end)
+        assert await handle.result() == ["one"]
+        assert time.monotonic() - began < 5
+    events = [event async for event in handle.fetch_history_events()]
+    assert not any(event.HasField("workflow_task_timed_out_event_attributes") for event in events)
+
+
+async def test_timers_fire_once_after_history_was_away(cluster: Processes, queue: str) -> None:
+    """Behaviour B48, across processes: stopped by a signal, started again, serves at once."""
+    await cluster.start("history-1", "matching-1", "frontend-1")
+    client = await Client.connect(cluster["frontend-1"].address)
+    async with make_worker(client, queue):
+        handles = [
+            await client.start_workflow(workflows.Order.run, number, id=new_id(), task_queue=queue)
+            for number in range(5)
+        ]
+        await cluster.stop("history-1")
+        await cluster.start("history-1")
+        for handle in handles:
+            assert (await handle.result()).startswith("Hello, a")
+            await check_history(handle)
+
+
+class Load:
+    """Runs orders all the time, each starter one after another. `started` were acknowledged, `done` had their result."""
+
+    def __init__(self, client: Client, queue: str) -> None:
+        self._client = client
+        self._queue = queue
+        self.started = Acknowledged()
+        self.done = Acknowledged()
+
+    async def run(self) -> None:
+        while True:
+            try:
+                handle = await self._client.start_workflow(
+                    workflows.Order.run, len(self.started.handles), id=new_id(), task_queue=self._queue
+                )
+            except RPCError:
+                continue  # not acknowledged: it may or may not exist
+            await self.started.add(handle)
+            assert (await handle.result()).startswith("Hello, a")
+            await self.done.add(handle)
+
+    async def goes_on(self) -> None:
+        """Orders that are started now complete."""
+        async with asyncio.timeout(RECOVERED_WITHIN_S):
+            await self.started.wait_for(len(self.started.handles) + STARTERS)
+            await self.done.wait_for(len(self.done.handles) + 2 * STARTERS)
+
+
+@asynccontextmanager
+async def load(client: Client, queue: str) -> AsyncIterator[Load]:
+    """At the end all that were acknowledged complete, with histories as they should be."""
+    running = Load(client, queue)
+    async with make_worker(client, queue):
+        starters = [asyncio.create_task(running.run()) for _ in range(STARTERS)]
+        try:
+            await running.done.wait_for(STARTERS)
+            yield running
+        finally:
+            for starter in starters:
+                starter.cancel()
+            ends = await asyncio.gather(*starters, return_exceptions=True)
+        assert [end for end in ends if not isinstance(end, asyncio.CancelledError)] == []
+        for handle in running.started.handles:
+            assert (await handle.result()).startswith("Hello, a")
+            await check_history(handle)
+
+
+async def nothing_for(seconds: float, orders: Load) -> None:
+    """Without a database nobody may be told that a workflow was started; but for those already committed."""
+    try:
+        async with asyncio.timeout(seconds):
+            await orders.started.wait_for(len(orders.started.handles) + STARTERS + 1)
+    except TimeoutError:
+        return
+    raise AssertionError("workflows were acknowledged while there was no database")
+
+
+async def test_the_shards_of_a_killed_history_are_taken_over(cluster: Processes, queue: str) -> None:
+    await cluster.start("history-1", "history-2", "matching-1", "frontend-1")
+    await until(lambda: cluster.shard_owners() == {"history-1", "history-2"}, within_s=RECOVERED_WITHIN_S)
+    client = await Client.connect(cluster["frontend-1"].address)
+    async with load(client, queue) as orders:
+        await cluster.kill("history-2")
+        await until(lambda: cluster.shard_owners() == {"history-1"}, within_s=RECOVERED_WITHIN_S)
+        await orders.goes_on()
+        await cluster.start("history-2")
+        await until(lambda: cluster.shard_owners() == {"history-1", "history-2"}, within_s=RECOVERED_WITHIN_S)
+        await orders.goes_on()
+    manage("verify", database_url=cluster.database_url)
+
+
+async def test_the_queues_of_a_killed_matching_are_taken_over(cluster: Processes) -> None:
+    await cluster.start("history-1", "matching-1", "matching-2", "frontend-1")
+    client = await Client.connect(cluster["frontend-1"].address)
+
+    def owners(queue: str) -> set[object]:
+        return {o for (o,) in cluster.rows(f"SELECT data->>'owner' FROM task_queues WHERE task_queue = '{queue}'")}
+
+    queue, owner = f"queue-{uuid.uuid4().hex[:8]}", ""
+    async with load(client, queue) as orders:
+        (owner,) = map(str, owners(queue))
+        await cluster.kill(owner)
+        await orders.goes_on()
+        assert owner not in owners(queue)
+        await cluster.start(owner)
+        await until(lambda: owners(queue) == {owner}, within_s=RECOVERED_WITHIN_S)
+        await orders.goes_on()
+    manage("verify", database_url=cluster.database_url)
+
+
+async def test_a_process_that_is_told_to_stop_drains(cluster: Processes, queue: str) -> None:
+    await cluster.start("history-1", "history-2", "matching-1", "matching-2", "frontend-1", "frontend-2")
+    client = await Client.connect(cluster["frontend-2"].address)
+    async with load(client, queue) as orders:
+        for host in ("history-1", "matching-1", "frontend-1"):
+            began = time.monotonic()
+            await cluster.stop(host)
+            assert time.monotonic() - began < 10
+            await orders.goes_on()
+    assert cluster.shard_owners() == {"history-2"}
+    manage("verify", database_url=cluster.database_url)
+
+
+async def test_an_outage_of_the_database_is_ridden_out(own_postgres: Cluster, queue: str, tmp_path: Path) -> None:
+    factory = DatabaseFactory(folder=tmp_path, postgres_url=lambda: own_postgres.url)
+    url = factory.create("postgresql")
+    with processes(database_url=url, folder=tmp_path) as cluster:
+        await cluster.start("history-1", "history-2", "matching-1", "frontend-1")
+        pids = {host: server.pid for host, server in cluster.by_host.items()}
+        client = await Client.connect(cluster["frontend-1"].address)
+        async with load(client, queue) as orders:
+            own_postgres.stop()
+            await nothing_for(OUTAGE_S, orders)
+            own_postgres.start()
+            await orders.goes_on()
+        for host, server in cluster.by_host.items():
+            assert server.pid == pids[host]
+        for host in pids:
+            await cluster.stop(host)
+        manage("verify", database_url=url)
