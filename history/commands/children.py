@@ -77,8 +77,8 @@ def _check(ctx: CommandContext, attributes: Attributes) -> tuple[RetryPolicy | N
     search attributes."""
     info = ctx.draft.info
     check_same_namespace(info, attributes.namespace)
-    _check_ids(attributes)
-    where = _where(attributes)
+    _check_ids(attributes, info.namespace)
+    where = _where(attributes, info.namespace)
     for name, value in (
         ("WorkflowExecutionTimeout", attributes.workflow_execution_timeout),
         ("WorkflowRunTimeout", attributes.workflow_run_timeout),
@@ -121,29 +121,30 @@ def check_same_namespace(info: ExecutionInfo, namespace: str) -> None:
         raise InvalidArgument("cross namespace commands are not allowed")
 
 
-def _where(attributes: Attributes) -> str:
+def _where(attributes: Attributes, namespace: str) -> str:
     return (
         f"WorkflowId={attributes.workflow_id} WorkflowType={attributes.workflow_type.name} "
-        f"Namespace={attributes.namespace}"
+        f"Namespace={namespace}"
     )
 
 
-def _check_ids(attributes: Attributes) -> None:
+def _check_ids(attributes: Attributes, namespace: str) -> None:
     workflow_id, workflow_type = attributes.workflow_id, attributes.workflow_type.name
     if not workflow_id:
         raise InvalidArgument(
             f"Required field WorkflowId is not set on {ON_COMMAND}. WorkflowType={workflow_type} "
-            f"Namespace={attributes.namespace}"
+            f"Namespace={namespace}"
         )
     if not workflow_type:
         raise InvalidArgument(
             f"Required field WorkflowType is not set on {ON_COMMAND}. WorkflowId={workflow_id} "
-            f"Namespace={attributes.namespace}"
+            f"Namespace={namespace}"
         )
+    where = _where(attributes, namespace)
     for name, value in (("WorkflowId", workflow_id), ("WorkflowType", workflow_type)):
         if (length := id_size(value)) > ID_LIMIT:
             raise InvalidArgument(
-                f"{name} on {ON_COMMAND} exceeds length limit. {_where(attributes)} Length={length} Limit={ID_LIMIT}"
+                f"{name} on {ON_COMMAND} exceeds length limit. {where} Length={length} Limit={ID_LIMIT}"
             )
 
 
