@@ -28,6 +28,7 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
         "async_update",
         "reported_problems_search_attribute",
         "worker_poll_complete_on_shutdown",
+        "workflow_pause",
         "poller_autoscaling",
     )
     """Names of the fields of NamespaceInfo.Capabilities that are true."""
@@ -49,9 +50,6 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     hard_request_limit: int = 64 * 1024 * 1024
     """Beyond this the transport itself refuses."""
     error_message_limit: int = 4_000
-    search_attribute_keys: int = 100
-    search_attribute_value: int = 2 * 1024
-    search_attributes_total: int = 40 * 1024
     links_per_request: int = 10
     link_limit: int = 4_000
     callbacks_per_execution: int = 2_000

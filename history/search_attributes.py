@@ -10,11 +10,11 @@ Source: upstream's common/searchattribute/validator.go and sadefs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from temporalio.api.common.v1 import Payload
+from temporalio.api.common.v1 import Payload, SearchAttributes
 
 from common.errors import InvalidArgument
+from common.go_text import go_payload, go_value
 from common.search_attributes import PREDEFINED, SETTABLE, SYSTEM, Undecodable, decode, fits
 
 KEYS_LIMIT = 100
@@ -43,30 +43,23 @@ def check_search_attributes(fields: Mapping[str, Payload], *, custom: Mapping[st
         try:
             value = decode(payload)
         except Undecodable:
-            raise InvalidArgument(
-                f"invalid value for search attribute {name} of type {type_name}: value from <{payload}>"
-            ) from None
-        if not fits(value, type_name):
-            raise InvalidArgument(f"invalid value for search attribute {name} of type {type_name}: {_shown(value)}")
+            raise _invalid(name, type_name, go_payload(payload)) from None
+        # Only a list will do for a list of keywords, though one word could be read as one.
+        if not fits(value, type_name) or (type_name == "KeywordList" and isinstance(value, str)):
+            raise _invalid(name, type_name, go_value(value))
 
 
 def check_size(fields: Mapping[str, Payload]) -> None:
     """Raises INVALID_ARGUMENT when one value, or all of them together, are too large."""
-    total = 0
     for name, payload in fields.items():
         if len(payload.data) > VALUE_LIMIT:
             raise InvalidArgument(
                 f"search attribute {name} value size {len(payload.data)} exceeds size limit {VALUE_LIMIT}"
             )
-        total += len(name) + payload.ByteSize()
+    total = SearchAttributes(indexed_fields=fields).ByteSize()
     if total > TOTAL_LIMIT:
         raise InvalidArgument(f"total size of search attributes {total} exceeds size limit {TOTAL_LIMIT}")
 
 
-def _shown(value: Any) -> str:
-    """As Go prints it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return "[" + " ".join(_shown(item) for item in value) + "]"
-    return str(value)
+def _invalid(name: str, type_name: str, shown: str) -> InvalidArgument:
+    return InvalidArgument(f"invalid value for search attribute {name} of type {type_name}: {shown}")

@@ -8,8 +8,8 @@ import msgspec
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, AddSearchAttributesResponse
 
 from common.errors import InvalidArgument
+from common.search_attributes import TYPE_NAMES, is_reserved
 from frontend.namespace_checks import require_namespace
-from frontend.search_attributes import TYPE_NAMES, is_reserved
 from frontend.services import Frontend
 from history.records import NamespaceRecord
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from temporalio.api.workflowservice.v1 import GetSearchAttributesRequest, GetSearchAttributesResponse
 
-from frontend.search_attributes import PREDEFINED, SYSTEM, TYPE_VALUES
+from common.search_attributes import PREDEFINED, SYSTEM, TYPE_VALUES
 from frontend.services import Frontend
 
 NAMESPACES = 1_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest, ListSearchAttributesResponse
 
 from common.errors import InvalidArgument
+from common.search_attributes import PREDEFINED, SYSTEM, TYPE_VALUES
 from frontend.namespace_checks import require_namespace
-from frontend.search_attributes import PREDEFINED, SYSTEM, TYPE_VALUES
 from frontend.services import Frontend
 
 

@@ -6,8 +6,8 @@ import msgspec
 from temporalio.api.operatorservice.v1 import RemoveSearchAttributesRequest, RemoveSearchAttributesResponse
 
 from common.errors import InvalidArgument
+from common.search_attributes import PREDEFINED, SYSTEM
 from frontend.namespace_checks import require_namespace
-from frontend.search_attributes import PREDEFINED, SYSTEM
 from frontend.services import Frontend
 from history.records import NamespaceRecord
 

@@ -133,7 +133,6 @@ async def check_attributes_of(frontend: Frontend, request: Any) -> None:
         request.search_attributes,
         namespace=request.namespace,
         custom=await frontend.custom_attributes(request.namespace),
-        config=frontend.config,
     )
 
 

@@ -11,8 +11,8 @@ from temporalio.api.common.v1 import Payload, SearchAttributes
 from temporalio.api.operatorservice import v1 as op
 from temporalio.api.workflowservice.v1 import StartWorkflowExecutionRequest
 
-from frontend.checks.search_attributes import go_value
-from frontend.search_attributes import TYPE_NAMES, TYPE_VALUES
+from common.go_text import go_value
+from common.search_attributes import TYPE_NAMES, TYPE_VALUES
 from tests.behaviours.harness import Refusal
 
 from .conftest import Setup
