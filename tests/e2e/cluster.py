@@ -52,11 +52,15 @@ class Processes:
             server.kill()
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
-        with psycopg.connect(self.database_url, autocommit=True) as connection:
-            return connection.execute(sql).fetchall()
+        return rows_of(self.database_url, sql)
 
     def shard_owners(self) -> set[object]:
         return {owner for (owner,) in self.rows("SELECT owner FROM shards")}
+
+
+def rows_of(database_url: str, sql: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        return connection.execute(sql).fetchall()
 
 
 @contextmanager

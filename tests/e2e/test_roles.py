@@ -16,7 +16,7 @@ from temporalio.service import RPCError
 
 from tests.databases import DatabaseFactory, manage
 from tests.e2e import workflows
-from tests.e2e.cluster import Processes, processes, until
+from tests.e2e.cluster import Processes, processes, rows_of, until
 from tests.e2e.conftest import make_worker
 from tests.e2e.test_kill import Acknowledged, check_history
 from tests.postgres import Cluster
@@ -222,3 +222,19 @@ async def test_an_outage_of_the_database_is_ridden_out(own_postgres: Cluster, qu
         for host in pids:
             await cluster.stop(host)
         manage("verify", database_url=url)
+
+
+async def test_shards_may_be_in_several_databases(database_factory: DatabaseFactory, queue: str, tmp_path: Path) -> None:
+    near, far = database_factory.create("postgresql"), database_factory.create("postgresql")
+    environment = {"HISTORY_SHARD_DATABASES": "2=far,4=far", "DATABASE_URL_FAR": far}
+    with processes(database_url=near, folder=tmp_path) as cluster:
+        await cluster.start("history-1", "matching-1", "frontend-1", environment=environment)
+        client = await Client.connect(cluster["frontend-1"].address)
+        async with make_worker(client, queue):
+            orders = [
+                client.execute_workflow(workflows.Order.run, number, id=f"order-{number}", task_queue=queue)
+                for number in range(16)
+            ]
+            await asyncio.gather(*orders)
+        assert cluster.rows("SELECT DISTINCT shard_id FROM executions ORDER BY 1") == [(1,), (3,)]
+        assert rows_of(far, "SELECT DISTINCT shard_id FROM executions ORDER BY 1") == [(2,), (4,)]
