@@ -99,7 +99,7 @@ class LoadedSubqueue:
         keep = max(self._page_size, bisect_right(levels, self._furthest_dispatched))
         if keep >= len(levels):
             return
-        self.read_level = levels[keep - 1]
+        self.read_level = max(levels[keep - 1], self._furthest_dispatched)
         self.has_unread = True
         for level in levels[keep:]:
             self.deliveries.pop(level).dropped = True

@@ -1,7 +1,8 @@
 """Matching's neighbours in memory: a TaskStore with the fences of the real ones, and a History that knows what it started."""
 
 import asyncio
-from collections.abc import Sequence
+import itertools
+from collections.abc import Coroutine, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -42,6 +43,8 @@ class MemoryStore:
         """Commits wait for it."""
         self.committing = asyncio.Event()
         self.read_gate: asyncio.Event | None = None
+        self.turns: Iterator[int] = itertools.repeat(1)
+        """How many turns of the event loop each commit and each read takes."""
 
     def queue(self, key: QueueKey = KEY) -> QueueRecord:
         return decode(QueueRecord, self.queues[key.physical_queue], table="task_queues", key=key)
@@ -79,7 +82,7 @@ class MemoryStore:
         self.committing.set()
         if self.gate is not None:
             await self.gate.wait()
-        await asyncio.sleep(0)
+        await self._take_turns()
         if self.failures:
             raise self.failures.pop(0)
         for write in writes:
@@ -93,6 +96,11 @@ class MemoryStore:
         self.commits.append(list(writes))
         if self.failures_after:
             raise self.failures_after.pop(0)
+        await self._take_turns()
+
+    async def _take_turns(self) -> None:
+        for _ in range(next(self.turns)):
+            await asyncio.sleep(0)
 
     def _apply(self, write: QueueWrite) -> None:
         name = write.queue.key.physical_queue
@@ -117,7 +125,7 @@ class MemoryStore:
         )
         if self.read_gate is not None:
             await self.read_gate.wait()
-        await asyncio.sleep(0)
+        await self._take_turns()
         return [task for _, _, task in found[:limit]]
 
     async def list_tasks(self, *, key: QueueKey, after: int, limit: int) -> list[SpooledTask]:
@@ -152,6 +160,8 @@ class FakeHistory:
         self.calls = 0
         self.request_ids: set[str] = set()
         self.failures: list[Exception] = []
+        self.delays: list[Coroutine[None, None, None]] = []
+        """Awaited by the next calls."""
         self.gate: asyncio.Event | None = None
         self.called = asyncio.Event()
 
@@ -190,6 +200,8 @@ class FakeHistory:
         self.called.set()
         if self.gate is not None:
             await self.gate.wait()
+        if self.delays:
+            await self.delays.pop(0)
         await asyncio.sleep(0)
         if self.failures:
             raise self.failures.pop(0)
