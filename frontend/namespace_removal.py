@@ -17,7 +17,9 @@ log = logging.getLogger(__name__)
 PAGE = 200
 AT_A_TIME = 20
 SETTLING = timedelta(milliseconds=100)
-"""How long to wait for deletions to show in the list before looking at it again."""
+"""How long to wait for starts and deletions to show in the list before looking at it again."""
+EMPTY_LOOKS = 2
+"""How often the list must be found empty: a run that was started a moment ago may not be in it yet."""
 
 
 async def finish_removal(frontend: Frontend, name: str) -> None:
@@ -28,16 +30,16 @@ async def finish_removal(frontend: Frontend, name: str) -> None:
     if not await frontend.namespaces.pending_removal(name):
         return
     deleted: set[str] = set()
-    while True:
+    looks = 0
+    while looks < EMPTY_LOOKS:
         page = await frontend.visibility.list_workflow_executions(
             namespace=name, query="", page_size=PAGE, next_page_token=b"", custom_attributes={}
         )
-        if not page.executions:
-            break
         left = [info for info in page.executions if info.execution.run_id not in deleted]
         await _delete(frontend, name, left)
         deleted.update(info.execution.run_id for info in left)
-        if len(left) < len(page.executions):
+        looks = 0 if page.executions else looks + 1
+        if len(left) < PAGE and looks < EMPTY_LOOKS:
             await frontend.clock.sleep(SETTLING)
     await frontend.namespaces.remove(name)
     log.info("namespace %s was removed with %s executions", name, len(deleted))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -76,3 +77,14 @@ async def serving(setup: Setup) -> AsyncIterator[Setup]:
 async def setup() -> AsyncIterator[Setup]:
     async with serving(Setup()) as made:
         yield made
+
+
+async def passing_time(setup: Setup, answer: Any) -> Any:
+    """The answer, with the clock going on whenever the frontend waits for it."""
+    waiting = asyncio.ensure_future(answer)
+    while not waiting.done():
+        await asyncio.wait({waiting}, timeout=0.005)
+        due = setup.clock.next_due()
+        if due is not None:
+            setup.clock.advance_to(due)
+    return waiting.result()

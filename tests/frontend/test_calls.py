@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from typing import Any
 
 import grpc
@@ -18,7 +17,7 @@ from common import errors
 from frontend.calls import call
 from tests.behaviours.harness import Refusal, detail_of, error_of, status_of
 
-from .conftest import Setup
+from .conftest import Setup, passing_time
 
 SIGNAL = ws.SignalWorkflowExecutionRequest(
     namespace="default", workflow_execution=WorkflowExecution(workflow_id="w"), signal_name="s"
@@ -272,14 +271,3 @@ def start_and_update() -> ws.ExecuteMultiOperationRequest:
             ),
         ],
     )
-
-
-async def passing_time(setup: Setup, answer: Any) -> Any:
-    """The answer, with the clock going on whenever the frontend waits for it."""
-    waiting = asyncio.ensure_future(answer)
-    while not waiting.done():
-        await asyncio.wait({waiting}, timeout=0.005)
-        due = setup.clock.next_due()
-        if due is not None:
-            setup.clock.advance_to(due + timedelta())
-    return waiting.result()

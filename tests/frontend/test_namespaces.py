@@ -17,7 +17,7 @@ from common.contracts.visibility import ListPage
 from common.errors import NotFound
 from tests.behaviours.harness import Refusal
 
-from .conftest import Setup
+from .conftest import Setup, passing_time
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 DAY = Duration(seconds=86_400)
@@ -157,7 +157,7 @@ async def test_an_unknown_namespace_is_not_changed(setup: Setup, kind: Any) -> N
 async def test_a_deleted_namespace_is_gone_and_its_name_is_free(setup: Setup) -> None:
     await setup.call(register())
     old = (await described(setup)).namespace_info.id
-    answer = await setup.call(op.DeleteNamespaceRequest(namespace="n"))
+    answer = await passing_time(setup, setup.call(op.DeleteNamespaceRequest(namespace="n")))
     assert answer.deleted_namespace == f"n-deleted-{old[:5]}"
     listed = await setup.call(ws.ListNamespacesRequest())
     assert "n" not in [namespace.namespace_info.name for namespace in listed.namespaces]
@@ -173,7 +173,7 @@ async def test_deleting_by_id(setup: Setup) -> None:
     namespace_id = (await described(setup)).namespace_info.id
     both = op.DeleteNamespaceRequest(namespace="n", namespace_id=namespace_id)
     assert await setup.refused(both) == Refusal(INVALID, "Only one of namespace name or Id should be set on request.")
-    await setup.call(op.DeleteNamespaceRequest(namespace_id=namespace_id))
+    await passing_time(setup, setup.call(op.DeleteNamespaceRequest(namespace_id=namespace_id)))
     assert await setup.refused(ws.DescribeNamespaceRequest(namespace="n")) == NOT_FOUND
 
 
@@ -191,7 +191,7 @@ async def test_the_executions_of_a_deleted_namespace_go_with_it(setup: Setup) ->
         return ws.DeleteWorkflowExecutionResponse()
 
     setup.history.answer("delete_workflow_execution", delete)
-    await setup.call(op.DeleteNamespaceRequest(namespace="n"))
+    await passing_time(setup, setup.call(op.DeleteNamespaceRequest(namespace="n")))
     deleted = {r.workflow_execution.run_id for r in setup.history.asked("delete_workflow_execution")}
     assert deleted == {f"r{i}" for i in range(5)}
     assert {asked["namespace"] for asked in setup.visibility.lists} == {"n"}
@@ -201,8 +201,9 @@ async def test_registering_a_name_ends_a_deletion_that_was_cut_short(setup: Setu
     await setup.call(register())
     await setup.namespaces.mark_deleted("n")
     info = WorkflowExecutionInfo(execution=WorkflowExecution(workflow_id="w", run_id="r"))
-    setup.visibility.pages = [ListPage(executions=[info], next_page_token=b"")]
-    await setup.call(register())
+    empty = ListPage(executions=[], next_page_token=b"")
+    setup.visibility.pages = [empty, ListPage(executions=[info], next_page_token=b"")]
+    await passing_time(setup, setup.call(register()))
     assert [r.namespace for r in setup.history.asked("delete_workflow_execution")] == ["n"]
 
 
