@@ -308,3 +308,18 @@ async def walk(store: SqlVisibilityStore, *, page_size: int) -> list[str]:
 
 def ids(infos: list[WorkflowExecutionInfo]) -> list[str]:
     return [info.execution.run_id for info in infos]
+
+
+async def test_many_runs_in_a_range_or_with_an_item_come_in_order_too(store: SqlVisibilityStore) -> None:
+    """Few are sorted, many are read in order: beyond FEW of both kinds, and with few of them left by another condition."""
+    number = 2_100
+    tagged = {"CustomKeywordList": ["tag"]}
+    await store.apply(
+        [run(f"r{n:04}", minute=n, closed=n + 3, attributes=tagged, workflow_type=f"T{n % 700}") for n in range(number)]
+    )
+    newest = [f"r{n:04}" for n in reversed(range(number))]
+    for query in ("HistoryLength >= 0", "ExecutionDuration > '1m'", "CustomKeywordList = 'tag'"):
+        assert await listed(store, query, page_size=3_000) == newest
+        assert await listed(store, f"{query} AND WorkflowType = 'T7'") == ["r1407", "r0707", "r0007"]
+    early = NOON + timedelta(minutes=5)
+    assert await listed(store, f"StartTime < '{early.isoformat()}'") == ["r0004", "r0003", "r0002", "r0001", "r0000"]

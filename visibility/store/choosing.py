@@ -1,20 +1,26 @@
-"""Which index serves a range, on SQLite.
+"""The way to the rows of a page, where the database alone would take a bad one.
 
-PostgreSQL knows how values are spread and chooses well. SQLite doesn't, and reads a list in its order and looks at
-each row, which for a range that few runs are in is the whole namespace. So the range is counted first, no further than
-FEW: when few runs are in it they are read by its own index and sorted.
+A list can be read in its order, looking at each row, until the page is full; or what the filter finds can be read by
+an index and sorted. PostgreSQL knows how values are spread and chooses well, but for the items of lists: these tend to
+belong to one time (a build, a version), and a page of old ones is at the far end of the order. SQLite knows nothing
+and always reads in order, which for a range that few runs are in is the whole namespace. So for those two it is
+looked first whether few runs are found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from common.database import Database
-from visibility.filters.conditions import And, Attribute, Between, Compare, Condition
+from visibility.filters.conditions import And, Attribute, Between, Compare, Condition, HasItem, HasPhrase
 from visibility.store.filtering import where_of_condition
-from visibility.store.statements import Where, count_few
+from visibility.store.statements import Where, count_few, estimate
 
 FEW = 2_000
+FEW_ITEMS = 6_000
+"""As many as are read and sorted in some ten milliseconds."""
 _INDEX_OF = {
     name: f"visibility_{name[:19]}"
     for name in (
@@ -28,27 +34,60 @@ _INDEX_OF = {
 }
 
 
-async def index_of_few(database: Database, *, namespace: str, condition: Condition | None) -> str:
-    """The index to read by; "" leaves it to the database."""
-    if database.dialect != "sqlite" or condition is None:
-        return ""
-    for part in _ranges(condition):
-        index = _INDEX_OF[part.attribute.column]
-        where = where_of_condition(part, dialect=database.dialect)
-        both = Where(f"namespace = %s AND {where.sql}", namespace, *where.params)
-        [[number]] = await database.fetch(*count_few(both, index=index, limit=FEW + 1))
-        if number <= FEW:
-            return index
+class Way(msgspec.Struct, frozen=True):
+    """`index`: to be read by (SQLite); `sorts`: all that is found is sorted, not read in order (PostgreSQL)."""
+
+    index: str = ""
+    sorts: bool = False
+
+
+async def choose(database: Database, *, namespace: str, condition: Condition | None) -> Way:
+    if condition is None:
+        return Way()
+    if database.dialect == "postgresql":
+        return Way(sorts=await _has_few_items(database, namespace=namespace, condition=condition))
+    return Way(index=await _index_of_few(database, namespace=namespace, condition=condition))
+
+
+async def _has_few_items(database: Database, *, namespace: str, condition: Condition) -> bool:
+    for part in _conjuncts(condition):
+        if isinstance(part, HasItem | HasPhrase) and not part.is_negated:
+            where = _in_namespace(namespace, part, dialect=database.dialect)
+            return await estimate(database, where) <= FEW_ITEMS
+    return False
+
+
+async def _index_of_few(database: Database, *, namespace: str, condition: Condition) -> str:
+    for part in _conjuncts(condition):
+        index = _range_index(part)
+        if index:
+            where = _in_namespace(namespace, part, dialect=database.dialect)
+            [[number]] = await database.fetch(*count_few(where, index=index, limit=FEW + 1))
+            if number <= FEW:
+                return index
     return ""
 
 
-def _ranges(condition: Condition) -> Iterator[Compare | Between]:
-    """Conditions on a column with such an index, which must all hold."""
+def _in_namespace(namespace: str, condition: Condition, *, dialect: str) -> Where:
+    where = where_of_condition(condition, dialect=dialect)
+    return Where(f"namespace = %s AND {where.sql}", namespace, *where.params)
+
+
+def _conjuncts(condition: Condition) -> Iterator[Condition]:
+    """The conditions that must all hold."""
+    if isinstance(condition, And):
+        for item in condition.items:
+            yield from _conjuncts(item)
+    else:
+        yield condition
+
+
+def _range_index(condition: Condition) -> str:
+    """The index of a range of a column's values; "" for what is none."""
     match condition:
-        case And(items):
-            for item in items:
-                yield from _ranges(item)
-        case Compare(Attribute(column=column), "<" | "<=" | ">" | ">=") if column in _INDEX_OF:
-            yield condition
-        case Between(Attribute(column=column), is_negated=False) if column in _INDEX_OF:
-            yield condition
+        case Compare(Attribute(column=column), "<" | "<=" | ">" | ">=") | Between(
+            Attribute(column=column), is_negated=False
+        ):
+            return _INDEX_OF.get(column, "")
+        case _:
+            return ""

@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import msgspec
+
 from common.database import Database, Query, RowsQuery
 from visibility.store.rows import COLUMNS, DELETED, SHOWN, SHOWN_TIMES
 
@@ -43,10 +45,15 @@ class Where:
         self.params = params
 
 
-def list_page(where: Where, *, dialect: str, limit: int, index: str = "") -> tuple[Query, list[object]]:
-    """The first rows of the order that fulfil the condition; with `index`, found by it (SQLite)."""
-    order = f"{closing(dialect)} DESC, start_time DESC, run_id"
-    sql = f"SELECT {', '.join(SHOWN)} FROM visibility{_by(index)} WHERE {where.sql} ORDER BY {order} LIMIT %s"
+def list_page(
+    where: Where, *, dialect: str, limit: int, index: str = "", sorts: bool = False
+) -> tuple[Query, list[object]]:
+    """The first rows of the order that fulfil the condition; see `visibility.store.choosing` for the way to them."""
+    found = f"SELECT {', '.join(SHOWN)} FROM visibility{_by(index)} WHERE {where.sql}"
+    if sorts:
+        # OFFSET keeps the planner from reading in order until the page is full.
+        found = f"SELECT * FROM ({found} OFFSET 0) AS found"
+    sql = f"{found} ORDER BY {closing(dialect)} DESC, start_time DESC, run_id LIMIT %s"
     return _query("list_visibility", sql, times=SHOWN_TIMES), [*where.params, limit]
 
 
@@ -67,6 +74,13 @@ def count_few(where: Where, *, index: str, limit: int) -> tuple[Query, list[obje
 
 def _by(index: str) -> str:
     return f" INDEXED BY {index}" if index else ""
+
+
+async def estimate(database: Database, where: Where) -> int:
+    """How many rows PostgreSQL expects to fulfil the condition."""
+    query = _query("estimate_visibility", f"EXPLAIN (FORMAT JSON) SELECT 1 FROM visibility WHERE {where.sql}")
+    [[plan]] = await database.fetch(query, list(where.params))
+    return int(msgspec.json.decode(plan)[0]["Plan"]["Plan Rows"])
 
 
 async def explained(database: Database, query: Query, params: list[object]) -> list[str]:

@@ -115,15 +115,16 @@ class SqlVisibilityStore:
         self, read: Filter, *, namespace: str, limit: int, behind: Where | None = None
     ) -> tuple[Query, list[object]]:
         """The statement of one page, or of a part of it."""
-        from visibility.store.choosing import index_of_few
+        from visibility.store.choosing import choose
 
         where = self._where(read, namespace)
-        index = await index_of_few(self._database, namespace=namespace, condition=read.where)
+        way = await choose(self._database, namespace=namespace, condition=read.where)
         return list_page(
             where if behind is None else _all([where, behind]),
             dialect=self._database.dialect,
             limit=limit,
-            index=index,
+            index=way.index,
+            sorts=way.sorts,
         )
 
     def _group_sql(self, attribute: Attribute) -> str:
