@@ -30,7 +30,8 @@ def check_names(fields: Mapping[str, Payload], *, namespace: str, custom: Mappin
 
 
 def check_search_attributes(fields: Mapping[str, Payload], *, custom: Mapping[str, str]) -> None:
-    """`custom`: name → type name of the namespace's own attributes. Raises INVALID_ARGUMENT."""
+    """`custom`: name → type name of the namespace's own attributes. Raises INVALID_ARGUMENT. Writes each one's type into
+    its metadata."""
     if len(fields) > KEYS_LIMIT:
         raise InvalidArgument(f"number of search attributes {len(fields)} exceeds limit {KEYS_LIMIT}")
     for name in sorted(fields):
