@@ -99,8 +99,7 @@ class MemoryStore:
         await self._take_turns()
 
     async def _take_turns(self) -> None:
-        for _ in range(next(self.turns)):
-            await asyncio.sleep(0)
+        await turns(next(self.turns))
 
     def _apply(self, write: QueueWrite) -> None:
         name = write.queue.key.physical_queue
@@ -202,7 +201,7 @@ class FakeHistory:
             await self.gate.wait()
         if self.delays:
             await self.delays.pop(0)
-        await asyncio.sleep(0)
+        await turns()
         if self.failures:
             raise self.failures.pop(0)
 
@@ -277,10 +276,22 @@ async def begin_poll(
     return task
 
 
+class _Turn:
+    """Awaiting it lets everything else that is ready run once."""
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
+async def turns(count: int = 1) -> None:
+    """Lets the event loop go round so many times; not a wait for time."""
+    for _ in range(count):
+        await _Turn()
+
+
 async def settled() -> None:
     """Everything that can happen without the clock has happened: the fakes never wait longer than a few turns."""
-    for _ in range(60):
-        await asyncio.sleep(0)
+    await turns(60)
 
 
 def answer(value: bytes) -> Payloads:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from common.errors import TaskAlreadyStarted, TaskObsolete, Unavailable
 from matching.config import MatchingConfig
 
-from .fakes import KEY, World, begin_poll, settled
+from .fakes import KEY, World, begin_poll, settled, turns
 
 
 async def test_a_waiting_poller_gets_the_task_and_no_row_is_written(world: World) -> None:
@@ -198,7 +198,7 @@ async def _no_task_is_lost_or_doubled(steps: list[object], wait: bool) -> None:
             case "fail":
                 world.history.failures.append(Unavailable("away"))
             case "turn":
-                await asyncio.sleep(0)
+                await turns()
     world.history.failures.clear()
     # Whoever wants a task now gets one, until there is none: every task was started exactly once.
     for _ in range(2 * len(adds) + 3):

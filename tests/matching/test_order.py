@@ -11,7 +11,7 @@ from common.errors import InvalidArgument
 from matching.config import MatchingConfig
 from matching.service import MatchingService
 
-from .fakes import NAMESPACE, QUEUE, World, activity_poll, begin_poll, settled, ws
+from .fakes import NAMESPACE, QUEUE, World, activity_poll, begin_poll, settled, turns, ws
 
 ACTIVITY = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
 
@@ -99,8 +99,7 @@ async def poll_activities(service: MatchingService, world: World, *, seconds: in
     got = 0
     for _ in range(seconds * 100):
         world.clock.advance(timedelta(milliseconds=10))
-        for _ in range(12):
-            await asyncio.sleep(0)
+        await turns(12)
     for worker in workers:
         worker.cancel()
     return got

@@ -12,7 +12,7 @@ from temporalio.api.common.v1 import Priority
 from common.errors import ConditionFailed, OutcomeUnknown, TemporalError, Unavailable
 from matching.config import MatchingConfig
 
-from .fakes import World, begin_poll, settled
+from .fakes import World, begin_poll, settled, turns
 
 SERVICES = 2
 Host = st.integers(0, SERVICES - 1)
@@ -113,18 +113,24 @@ class Simulation:
             case ("crash", int(host)):
                 # Nobody asks the old one any more; what it still does, the fences have to stop.
                 self.services[host % self.hosts] = await world.service(f"host {host}")
+            case str(fault):
+                await self.fault(fault)
+
+    async def fault(self, fault: str) -> None:
+        world = self.world
+        match fault:
             case "fail start":
                 world.history.failures.append(Unavailable("away"))
             case "slow start":
                 world.history.delays.append(world.clock.sleep(timedelta(seconds=3)))
             case "unknown after":
                 world.store.failures_after.append(OutcomeUnknown("broken"))
-            case str(kind) if kind in FAILURES:
-                world.store.failures.append(FAILURES[kind])
             case "turn":
-                await asyncio.sleep(0)
+                await turns()
             case "settle":
                 await settled()
+            case _:
+                world.store.failures.append(FAILURES[fault])
 
     def add(self, host: int, priority: Priority | None) -> None:
         name = f"t{self.count}"
