@@ -9,7 +9,7 @@ from datetime import timedelta
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 
-from common.errors import NotFound
+from common.errors import NotFound, TemporalError
 from frontend.services import Frontend
 
 log = logging.getLogger(__name__)
@@ -45,6 +45,15 @@ async def finish_removal(frontend: Frontend, name: str) -> None:
     log.info("namespace %s was removed with %s executions", name, len(deleted))
 
 
+async def finish_all_removals(frontend: Frontend) -> None:
+    """Goes on with the deletions that an earlier process began; a failure is logged and left to the next start."""
+    for name in await frontend.namespaces.pending_removals():
+        try:
+            await finish_removal(frontend, name)
+        except TemporalError:
+            log.exception("namespace %s could not be removed", name)
+
+
 async def _delete(frontend: Frontend, namespace: str, infos: list[WorkflowExecutionInfo]) -> None:
     gate = asyncio.Semaphore(AT_A_TIME)
 
@@ -57,6 +66,6 @@ async def _delete(frontend: Frontend, namespace: str, infos: list[WorkflowExecut
             except NotFound:
                 pass  # gone already, and the list has not heard of it
 
-    async with asyncio.TaskGroup() as group:
-        for info in infos:
-            group.create_task(delete(info))
+    for outcome in await asyncio.gather(*map(delete, infos), return_exceptions=True):
+        if outcome is not None:
+            raise outcome

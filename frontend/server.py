@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import timedelta
 
@@ -18,6 +19,7 @@ from common.service import Service
 from frontend.config import FrontendConfig
 from frontend.handlers import TemporalHandlers
 from frontend.methods import SERVICES
+from frontend.namespace_removal import finish_all_removals
 from frontend.services import Frontend
 from history.namespaces import NamespaceRegistry
 
@@ -48,6 +50,7 @@ class FrontendServer(Service):
         super().__init__(name="frontend")
         self._wanted_address = address
         self._server: grpc.aio.Server | None = None
+        self._removals: asyncio.Task[None] | None = None
         self._health = health_aio.HealthServicer()
         self.frontend = Frontend(
             history=history,
@@ -71,6 +74,7 @@ class FrontendServer(Service):
         self.frontend.address = _listen(server, self._wanted_address)
         await server.start()
         self._server = server
+        self._removals = asyncio.create_task(self._finish_removals(), name="namespace removals")
         await self._set_health(_SERVING)
 
     async def stop(self) -> None:
@@ -79,10 +83,19 @@ class FrontendServer(Service):
             return
         await self._set_health(_NOT_SERVING)
         self.frontend.polls.end()
+        if self._removals is not None:
+            self._removals.cancel()
+            await asyncio.wait({self._removals})
         await server.stop(self.frontend.config.stop_grace.total_seconds())
 
     def addresses(self) -> dict[str, str]:
         return {"frontend": self.frontend.address} if self._server is not None else {}
+
+    async def _finish_removals(self) -> None:
+        try:
+            await finish_all_removals(self.frontend)
+        except Exception:
+            log.exception("deleted namespaces could not be looked up; the next start tries again")
 
     async def _set_health(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
         for name in _HEALTH_NAMES:

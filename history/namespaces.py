@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -36,6 +36,7 @@ DEFAULT_NAMESPACE = "default"
 
 _CACHED = 10_000
 _CHANGE_ATTEMPTS = 10
+_PAGE = 1_000
 
 Change = Callable[[NamespaceRecord], NamespaceRecord]
 
@@ -187,9 +188,30 @@ class NamespaceRegistry(Service):
         return record is not None and record.state == DELETED
 
     async def remove(self, name: str) -> None:
-        """Forgets a namespace for good, once nothing of it is left elsewhere."""
+        """Forgets a deleted namespace for good, once nothing of it is left elsewhere; nothing when it is not deleted.
+
+        Of several that do this at the same time one does it: the name may be given anew the moment it is free, and a
+        late removal must not take the new namespace away.
+        """
+        record = await self._store.get(name)
+        if record is None or record.state != DELETED:
+            return
+        mine = msgspec.structs.replace(record, notification_version=record.notification_version + 1)
+        try:
+            await self._store.update(mine, expected_version=record.notification_version)
+        except ConditionFailed:
+            return
         await self._store.delete(name)
         self._forget(name)
+
+    async def pending_removals(self) -> Sequence[str]:
+        """Names of namespaces that were deleted but not yet removed."""
+        found = []
+        after = ""
+        while page := await self._store.list(after=after, limit=_PAGE):
+            found += [record.name for record in page if record.state == DELETED]
+            after = page[-1].name
+        return found
 
     async def _ensure(self, record: NamespaceRecord) -> None:
         if await self._store.get(record.name) is None:

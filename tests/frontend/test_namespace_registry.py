@@ -170,3 +170,22 @@ async def test_a_late_read_does_not_undo_a_change(
     clock.advance(timedelta(minutes=1))
     await registry.read("default")
     assert registry.last_known("default").state == DEPRECATED  # type: ignore[union-attr]
+
+
+async def test_a_late_removal_does_not_take_a_new_namespace_away(
+    registry: NamespaceRegistry, store: MemoryNamespaceStore, clock: ManualClock
+) -> None:
+    other = NamespaceRegistry(store=store, clock=clock)
+    await registry.create(record("n", clock))
+    await registry.mark_deleted("n")
+    await asyncio.gather(registry.remove("n"), other.remove("n"))
+    await registry.create(record("n", clock))
+    await other.remove("n")
+    assert (await registry.get("n")).name == "n"
+
+
+async def test_removals_that_are_pending(registry: NamespaceRegistry, clock: ManualClock) -> None:
+    for name in ("a", "b"):
+        await registry.create(record(name, clock))
+    await registry.mark_deleted("b")
+    assert await registry.pending_removals() == ["b"]

@@ -14,10 +14,10 @@ from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice import v1 as ws
 
 from common.contracts.visibility import ListPage
-from common.errors import NotFound
+from common.errors import NotFound, Unavailable
 from tests.behaviours.harness import Refusal
 
-from .conftest import Setup, passing_time
+from .conftest import Setup, passing_time, serving
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 DAY = Duration(seconds=86_400)
@@ -205,6 +205,35 @@ async def test_registering_a_name_ends_a_deletion_that_was_cut_short(setup: Setu
     setup.visibility.pages = [empty, ListPage(executions=[info], next_page_token=b"")]
     await passing_time(setup, setup.call(register()))
     assert [r.namespace for r in setup.history.asked("delete_workflow_execution")] == ["n"]
+
+
+async def test_a_start_ends_deletions_that_were_cut_short(setup: Setup) -> None:
+    await setup.call(register())
+    await setup.namespaces.mark_deleted("n")
+    again = Setup(store=setup.store)
+    info = WorkflowExecutionInfo(execution=WorkflowExecution(workflow_id="w", run_id="r"))
+    again.visibility.pages = [ListPage(executions=[info], next_page_token=b"")]
+    async with serving(again):
+        assert again.server._removals is not None
+        await passing_time(again, again.server._removals)
+    assert [r.namespace for r in again.history.asked("delete_workflow_execution")] == ["n"]
+    assert list(setup.store.records) == ["default", "temporal-system"]
+
+
+async def test_a_deletion_that_fails_at_the_start_leaves_the_server_serving(
+    setup: Setup, caplog: pytest.LogCaptureFixture
+) -> None:
+    await setup.call(register())
+    await setup.namespaces.mark_deleted("n")
+    again = Setup(store=setup.store)
+    info = WorkflowExecutionInfo(execution=WorkflowExecution(workflow_id="w", run_id="r"))
+    again.visibility.pages = [ListPage(executions=[info], next_page_token=b"")]
+    again.history.answer("delete_workflow_execution", Unavailable("away"))
+    async with serving(again):
+        assert again.server._removals is not None
+        await again.server._removals
+        assert "namespace n could not be removed" in caplog.text
+        await again.call(ws.ListWorkflowExecutionsRequest(namespace="default"))
 
 
 async def test_the_system_namespace_stays(setup: Setup) -> None:
