@@ -1,5 +1,5 @@
 """Does what is stored agree with itself? For every run: its events are without a gap, give its state again, and end with
-exactly one close event if it has closed; the workflow id's current run is right; its timers have their rows; its deadlines will
+exactly one close event if it has closed; the workflow id's current run is right; its deadlines will
 be found; the read model shows it as it is, or will once its pending intents are applied.
 
     Verifier(store, shards=…, read_model=…).run(report) -> Totals     all runs, in pages
