@@ -67,10 +67,12 @@ class Setup:
 async def serving(setup: Setup) -> AsyncIterator[Setup]:
     """The setup's server started, with a client; stopped at the end."""
     await setup.server.start()
-    async with grpc.aio.insecure_channel(setup.address) as channel:
-        setup.channel = channel
-        yield setup
-    await setup.server.stop()
+    try:
+        async with grpc.aio.insecure_channel(setup.address) as channel:
+            setup.channel = channel
+            yield setup
+    finally:
+        await setup.server.stop()
 
 
 @pytest.fixture
