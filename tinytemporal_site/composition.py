@@ -149,7 +149,9 @@ class Process:
             visibility=self.visibility,
             namespaces=self.namespaces,
             clock=self.clock,
-            config=FrontendConfig(),
+            config=FrontendConfig(
+                history_shards=settings.NUM_HISTORY_SHARDS, persistence_store=self.databases["default"].dialect
+            ),
             address=f"{settings.BIND_ADDRESS}:{settings.FRONTEND_PORT}",
         )
 
