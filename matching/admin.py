@@ -64,7 +64,16 @@ class TaskAdmin(OfQueueAdmin):
     key_fields = ("task_id", "physical_queue")
     list_display = ("task_id", queue_link, run_id, "priority", "created_at", "expires_at")
     ordering = ("physical_queue", "task_id")
-    fields: ClassVar[Any] = (queue_link, "task_id", run_id, "priority", "fairness_pass", "created_at", "expires_at", "data")
+    fields: ClassVar[Any] = (
+        queue_link,
+        "task_id",
+        run_id,
+        "priority",
+        "fairness_pass",
+        "created_at",
+        "expires_at",
+        "data",
+    )
 
 
 @admin.register(models.TaskQueueUserDataView)
@@ -73,3 +82,11 @@ class TaskQueueUserDataAdmin(KeyedAdmin):
     list_display = ("task_queue", "namespace", "version")
     ordering = ("namespace", "task_queue")
     fields: ClassVar[Any] = ("namespace", "task_queue", "version", "data")
+
+
+@admin.register(models.ComponentView)
+class ComponentAdmin(KeyedAdmin):
+    key_fields = ("archetype", "namespace", "entity_id", "path")
+    list_display = ("entity_id", "path", "archetype", "namespace", "version")
+    ordering = ("archetype", "namespace", "entity_id", "path")
+    fields: ClassVar[Any] = ("archetype", "namespace", "entity_id", "path", "version", "data")

@@ -77,6 +77,28 @@ class TaskQueueUserData(TaskQueueUserDataColumns):
         db_table = "task_queue_user_data"
 
 
+class ComponentColumns(models.Model):
+    """A node of an entity's tree of components: the entity itself has the empty path. An entity is like an execution: it
+    has an identity, runs, and counts its transitions; all nodes of one transition are written together."""
+
+    archetype = KeyField()
+    namespace = KeyField()
+    entity_id = KeyField()
+    path = KeyField()
+    version = models.BigIntegerField()
+    data = DataField()
+
+    class Meta:
+        abstract = True
+
+
+class Component(ComponentColumns):
+    pk = models.CompositePrimaryKey("archetype", "namespace", "entity_id", "path")
+
+    class Meta:
+        db_table = "components"
+
+
 # --- Views for the admin --------------------------------------------------------------------------------------------
 
 
@@ -105,3 +127,10 @@ class TaskQueueUserDataView(ViewRow, TaskQueueUserDataColumns):
         db_table = "admin_task_queue_user_data"
         verbose_name = "task queue user data"
         verbose_name_plural = "task queue user data"
+
+
+class ComponentView(ViewRow, ComponentColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_components"
+        verbose_name = "component"

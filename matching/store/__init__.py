@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from common.database import Database
+from matching.store.base import UserDataStore
+from matching.store.component_user_data_store import ComponentUserDataStore
 from matching.store.task_store import SqlTaskStore
 from matching.store.user_data_store import SqlUserDataStore
 
@@ -12,8 +16,19 @@ def open_task_store(database: Database) -> SqlTaskStore:
     return SqlTaskStore(database=database)
 
 
-def open_user_data_store(database: Database) -> SqlUserDataStore:
-    return SqlUserDataStore(database=database)
+UserDataHome = Literal["table", "chasm"]
 
 
-__all__ = ["SqlTaskStore", "SqlUserDataStore", "open_task_store", "open_user_data_store"]
+def open_user_data_store(database: Database, *, home: UserDataHome = "table") -> UserDataStore:
+    """Where user data lives: a table of its own, or components of entities. What is in one is not seen in the other."""
+    return ComponentUserDataStore(database=database) if home == "chasm" else SqlUserDataStore(database=database)
+
+
+__all__ = [
+    "ComponentUserDataStore",
+    "SqlTaskStore",
+    "SqlUserDataStore",
+    "UserDataHome",
+    "open_task_store",
+    "open_user_data_store",
+]

@@ -110,3 +110,30 @@ LIST_USER_DATA = Query(
     "SELECT namespace, task_queue, data FROM task_queue_user_data WHERE (namespace, task_queue) > (?, ?) "
     "ORDER BY namespace, task_queue LIMIT ?",
 )
+
+# --- Components -----------------------------------------------------------------------------------------------------
+
+_NODE_KEY: dict[str, ColumnType] = {"archetype": "text", "namespace": "text", "entity_id": "text", "path": "text"}
+_NODE: dict[str, ColumnType] = {**_NODE_KEY, "version": "int", "data": "json"}
+INSERT_COMPONENTS = insert("insert_components", "components", _NODE)
+# The nodes of one transition, each if it is at the version that the transition was made from.
+_SET_NODE = (
+    "SET version = r.version, data = r.data FROM {source} "
+    f"WHERE {' AND '.join(f'c.{column} = r.{column}' for column in _NODE_KEY)} AND c.version = r.expected_version"
+)
+_CHANGED_NODE: dict[str, ColumnType] = {**_NODE, "expected_version": "int"}
+UPDATE_COMPONENTS = RowsQuery(
+    "update_components",
+    f"WITH r({', '.join(_CHANGED_NODE)}) AS ({{rows}}) UPDATE components AS c {_SET_NODE.replace('{source}', 'r')}",
+    postgresql=f"UPDATE components AS c {_SET_NODE.replace('{source}', '({rows}) AS r')}",
+    columns=_CHANGED_NODE,
+)
+LOAD_COMPONENT = Query(
+    "load_component",
+    "SELECT version, data FROM components WHERE archetype = ? AND namespace = ? AND entity_id = ? AND path = ?",
+)
+LIST_COMPONENTS = Query(
+    "list_components",
+    "SELECT namespace, entity_id, data FROM components WHERE archetype = ? AND (namespace, entity_id) > (?, ?) "
+    "AND path = ? ORDER BY namespace, entity_id LIMIT ?",
+)

@@ -60,6 +60,7 @@ LISTS = {
     f"{MATCHING}/taskview/": "2",
     f"{MATCHING}/taskview/?physical_queue__exact={QUEUE.physical_queue.replace('%', '%25')}": "2",
     f"{MATCHING}/taskqueueuserdataview/": "q/1",
+    f"{MATCHING}/componentview/": "userData",
 }
 NOTHING_FOUND = [
     f"{HISTORY}/executionview/?q=nothing",
@@ -81,6 +82,8 @@ PAGES: list[tuple[Any, str, str]] = [
     (matching.models.TaskQueue, QUEUE.physical_queue, "lastTaskId"),
     (matching.models.TaskView, f"2/{QUEUE.physical_queue}", "scheduledEventId"),
     (matching.models.TaskQueueUserDataView, "a%2Fb%252F/q/1", "version"),
+    (matching.models.ComponentView, "taskQueueFamily/a%2Fb%252F/q%2F1/userData", "version"),
+    (matching.models.ComponentView, "taskQueueFamily/a%2Fb%252F/q%2F1/", "transitionCount"),
 ]
 MISSING: list[tuple[Any, str]] = [
     (history.models.ExecutionView, "none"),
@@ -114,9 +117,9 @@ async def fill(database: Database) -> None:
     tasks = open_task_store(database)
     queue = await tasks.acquire_queue(key=QUEUE, normal_name="", owner="here", now=NOW)
     await tasks.commit([append(queue, task(1), task(2))])
-    await open_user_data_store(database).save_user_data(
-        UserData(namespace=NAMESPACE, task_queue="q/1", version=1, updated_at=NOW), expected_version=0
-    )
+    user_data = UserData(namespace=NAMESPACE, task_queue="q/1", version=1, updated_at=NOW)
+    await open_user_data_store(database).save_user_data(user_data, expected_version=0)
+    await open_user_data_store(database, home="chasm").save_user_data(user_data, expected_version=0)
     await database.stop()
 
 

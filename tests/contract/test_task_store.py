@@ -6,13 +6,12 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from temporalio.api.taskqueue.v1 import TaskQueueConfig
 
 from common.database import Database
 from common.errors import ConditionFailed, PersistenceError, QueueOwnershipLost
-from matching.records import QueueKey, QueueRecord, QueueTask, SpooledTask, Subqueue, UserData
-from matching.store import SqlTaskStore, SqlUserDataStore, open_task_store, open_user_data_store
-from matching.store.base import DeletedPrefix, QueueWrite, UserDataConflict
+from matching.records import QueueKey, QueueRecord, QueueTask, SpooledTask, Subqueue
+from matching.store import SqlTaskStore, open_task_store
+from matching.store.base import DeletedPrefix, QueueWrite
 from tests.contract.conftest import Tamper
 from tests.contract.samples import NOW
 
@@ -181,46 +180,3 @@ async def test_malformed_rows_are_named(store: SqlTaskStore, queue: QueueRecord,
     tamper("""UPDATE task_queues SET data = '[]'""")
     with pytest.raises(PersistenceError, match=r"task_queues\[default/activity"):
         await store.acquire_queue(key=KEY, normal_name="", owner="here", now=NOW)
-
-
-# --- User data ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def users(database: Database) -> SqlUserDataStore:
-    return open_user_data_store(database)
-
-
-def user_data(task_queue: str, version: int) -> UserData:
-    config = TaskQueueConfig()
-    config.queue_rate_limit.rate_limit.requests_per_second = 5
-    return UserData(
-        namespace="default", task_queue=task_queue, version=version, configs={"activity": config}, updated_at=NOW
-    )
-
-
-async def test_user_data_is_compare_and_set(users: SqlUserDataStore, other_database: Database) -> None:
-    other = open_user_data_store(other_database)
-    assert await users.load_user_data(namespace="default", task_queue="q") is None
-    await users.save_user_data(user_data("q", 1), expected_version=0)
-    with pytest.raises(UserDataConflict):
-        await other.save_user_data(user_data("q", 1), expected_version=0)
-    await other.save_user_data(user_data("q", 2), expected_version=1)
-    with pytest.raises(UserDataConflict):
-        await users.save_user_data(user_data("q", 2), expected_version=1)
-
-    assert await users.load_user_data(namespace="default", task_queue="q") == user_data("q", 2)
-
-
-async def test_user_data_is_listed_in_pages(users: SqlUserDataStore) -> None:
-    for name in ("b", "a", "c"):
-        await users.save_user_data(user_data(name, 1), expected_version=0)
-    assert [r.task_queue for r in await users.list_user_data(after=("", ""), limit=2)] == ["a", "b"]
-    assert [r.task_queue for r in await users.list_user_data(after=("default", "b"), limit=2)] == ["c"]
-
-
-async def test_malformed_user_data_is_named(users: SqlUserDataStore, tamper: Tamper) -> None:
-    await users.save_user_data(user_data("q", 1), expected_version=0)
-    tamper("""UPDATE task_queue_user_data SET data = '{"version": -0.5}'""")
-    with pytest.raises(PersistenceError, match=r"task_queue_user_data\[default/q\].*\$\.version"):
-        await users.load_user_data(namespace="default", task_queue="q")
