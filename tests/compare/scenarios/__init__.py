@@ -1,0 +1,41 @@
+"""Scenarios by theme; importing this package registers them all."""
+
+from tests.compare.scenarios import (
+    activities,
+    activity_changes,
+    bad_commands,
+    children,
+    closing,
+    external,
+    limits,
+    pausing,
+    properties,
+    queries,
+    reading,
+    resetting,
+    signals,
+    starting,
+    tasks,
+    timers,
+    updates,
+)
+
+__all__ = [
+    "activities",
+    "activity_changes",
+    "bad_commands",
+    "children",
+    "closing",
+    "external",
+    "limits",
+    "pausing",
+    "properties",
+    "queries",
+    "reading",
+    "resetting",
+    "signals",
+    "starting",
+    "tasks",
+    "timers",
+    "updates",
+]
