@@ -133,7 +133,9 @@ class Process:
             clock=self.clock,
             config=MatchingConfig(partitions=settings.MATCHING_PARTITIONS),
             host=self.host,
-            user_data=open_user_data_store(database),
+            user_data=open_user_data_store(
+                database, home="chasm" if settings.TASK_QUEUE_USER_DATA == "CHASM" else "table"
+            ),
             owns=self.cluster.owns_queue,
         )
         self.cluster.membership.subscribe(service.queues.rebalance)

@@ -37,6 +37,9 @@ MATCHING_HOSTS = environment.read_hosts(env, name="MATCHING_HOSTS")
 # --- The engine -----------------------------------------------------------------------------------------------------
 NUM_HISTORY_SHARDS = environment.read_int(env, name="NUM_HISTORY_SHARDS", default=4, least=1, most=16384)
 MATCHING_PARTITIONS = environment.read_int(env, name="MATCHING_PARTITIONS", default=1, least=1, most=1000)
+TASK_QUEUE_USER_DATA = environment.read_choice(
+    env, name="TASK_QUEUE_USER_DATA", default="TABLE", choices=["TABLE", "CHASM"]
+)
 SUGGEST_CONTINUE_AS_NEW_EVENTS = environment.read_int(
     env, name="SUGGEST_CONTINUE_AS_NEW_EVENTS", default=4096, least=1, most=51200
 )
