@@ -191,7 +191,7 @@ class Draft:
 
     __slots__ = (
         *MAPS, "base", "info", "speculative_task", "work", "events", "transfer_tasks", "timer_tasks",
-        "deleted_timer_tasks", "deleted_transfer_tasks", "visibility", "deleted", "is_new", "_event_source", "_opened",
+        "deleted_timer_tasks", "deleted_transfer_tasks", "visibility", "deleted", "is_new", "info_changed", "is_stored", "_event_source", "_opened",
     )  # fmt: skip
 
     info: ExecutionInfo
@@ -218,6 +218,8 @@ class Draft:
         self.base = base
         self.work = work
         self.is_new = is_new
+        self.info_changed = self.is_stored = False
+        """Whether the commit has to write the run's row, and anything at all; settled by `seal`."""
         self.info = copy.copy(base.info)
         self.speculative_task = base.speculative_task
         self._opened: dict[str, ItemMap[Any, Any]] = {}
@@ -265,23 +267,21 @@ class Draft:
                 for key, value in opened.changed.items():
                     yield kind, str(key), None if value is _DELETED else value
 
-    def is_changed(self) -> bool:
-        """Whether the transition left anything to keep, stored or in memory only."""
-        return (
-            self.touches_storage()
-            or self.speculative_task is not self.base.speculative_task
-            or ("admitted" in self._opened and bool(self.admitted.changed))
-        )
-
-    def touches_storage(self) -> bool:
-        """Whether a commit has anything to write for this draft; if not, it only lives on in memory."""
-        return (
-            self.is_new
+    def seal(self) -> bool:
+        """The transition is over: settle `info_changed` and `is_stored`. Returns whether it left anything to keep, stored
+        or in memory only."""
+        self.info_changed = self.is_new or self.info != self.base.info
+        self.is_stored = (
+            self.info_changed
             or self.deleted
             or bool(self.events or self.transfer_tasks or self.timer_tasks or self.visibility)
             or bool(self.deleted_timer_tasks or self.deleted_transfer_tasks)
-            or self.info != self.base.info
             or next(self.changed_items(), None) is not None
+        )
+        return (
+            self.is_stored
+            or self.speculative_task is not self.base.speculative_task
+            or ("admitted" in self._opened and bool(self.admitted.changed))
         )
 
     def adopt_into(self, state: ExecutionState) -> None:

@@ -150,8 +150,9 @@ class Batch:
         else:
             operation.after_commit = work.after_commit
             for run_id, draft in work.drafts.items():
-                if draft.is_changed():
-                    if draft.touches_storage():
+                if draft.seal():
+                    if draft.is_stored:
+                        # Not worth writing the run's row by itself: it is stored with the row's next change.
                         draft.info.state_transition_count += 1
                     part.stacks.setdefault(run_id, []).append(draft)
             if work.current is not before:
@@ -261,10 +262,11 @@ def _run_write(run_id: str, stack: list[Draft]) -> RunWrite | None:
     is_new = stack[0].is_new
     if top.deleted:
         return None if is_new else RunWrite(run_id=run_id, deleted=True)
-    if not any(draft.touches_storage() for draft in stack):
+    if not any(draft.is_stored for draft in stack):
         return None
+    info = top.info if any(draft.info_changed for draft in stack) else None
     if len(stack) == 1:
-        return RunWrite(run_id=run_id, info=top.info, is_new=is_new, events=top.events, items=list(top.changed_items()))
+        return RunWrite(run_id=run_id, info=info, is_new=is_new, events=top.events, items=list(top.changed_items()))
     events: list[HistoryEvent] = []
     items: dict[tuple[str, str], Record | None] = {}
     for draft in stack:
@@ -273,7 +275,7 @@ def _run_write(run_id: str, stack: list[Draft]) -> RunWrite | None:
             items[kind, key] = record
     return RunWrite(
         run_id=run_id,
-        info=top.info,
+        info=info,
         is_new=is_new,
         events=events,
         items=[(kind, key, record) for (kind, key), record in items.items()],

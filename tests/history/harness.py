@@ -137,7 +137,7 @@ class Host:
             self.states.pop(run_id, None)
             self.events.pop(run_id, None)
             return
-        if draft.touches_storage():
+        if draft.seal() and draft.is_stored:
             draft.info.state_transition_count += 1
         state = self.states.setdefault(run_id, ExecutionState(info=draft.info))
         draft.adopt_into(state)
