@@ -12,12 +12,13 @@ from collections.abc import Callable
 from contextvars import Context
 
 from common.clock import Clock
-from common.errors import PersistenceError, TemporalError
+from common.errors import TemporalError
 from matching.backlog.subqueue import LoadedSubqueue
 from matching.config import MatchingConfig
-from matching.delivery import Delivery, stored
+from matching.delivery import Delivery, Level, stored
 from matching.physical_queue import PhysicalQueue
-from matching.store.base import TaskStore
+from matching.records import SpooledTask
+from matching.store.base import TaskStore, UnreadableTask
 
 log = logging.getLogger(__name__)
 
@@ -58,13 +59,20 @@ class BacklogReader:
                     key=queue.key, priority=sub.priority, after=sub.read_level, limit=self._config.page_size
                 )
             except TemporalError as error:
-                level = logging.ERROR if isinstance(error, PersistenceError) else logging.WARNING
-                log.log(level, "reading the backlog of %s failed: %s", queue.name, error)
+                log.warning("reading the backlog of %s failed: %s", queue.name, error)
                 await self._clock.sleep(delay)
                 delay = min(2 * delay, self._config.retry_longest)
                 continue
-            deliveries = [stored(row, queue=queue) for row in page]
-            ready = sub.page_read(deliveries, is_last=len(page) < self._config.page_size)
+            ready = sub.page_read(
+                [stored(row, queue=queue) for row in page if isinstance(row, SpooledTask)],
+                unreadable=[self._unreadable(row) for row in page if isinstance(row, UnreadableTask)],
+                is_last=len(page) < self._config.page_size,
+            )
             if not queue.is_lost:
                 self._ready(ready)
             return
+
+    def _unreadable(self, row: UnreadableTask) -> Level:
+        """It stays where it is, and holds the acknowledgement level back, until somebody repairs or deletes the row."""
+        log.error("a stored task can't be read and is left alone: %s", row.error)
+        return row.pass_, row.task_id

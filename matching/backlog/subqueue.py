@@ -80,12 +80,16 @@ class LoadedSubqueue:
                 self.acks.forget(delivery.level)
         return taken
 
-    def page_read(self, page: list[Delivery], *, is_last: bool) -> list[Delivery]:
-        """Rows above the read level, in order; returns those to be dispatched."""
+    def page_read(self, page: list[Delivery], *, is_last: bool, unreadable: Iterable[Level] = ()) -> list[Delivery]:
+        """Rows above the read level, in order; returns those to be dispatched. The unreadable ones are never handled."""
         self.is_reading = False
         meanwhile, self._committed_while_reading = self._committed_while_reading, []
         if page:
             self.read_level = max(self.read_level, page[-1].level)
+        for level in unreadable:
+            self.read_level = max(self.read_level, level)
+            if level not in self.acks:
+                self.acks.add(level)
         self.has_unread = not is_last
         taken = [delivery for delivery in page if self._admit(delivery)]
         return taken + self.committed([d for d in meanwhile if d.level not in self.deliveries])

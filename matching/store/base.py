@@ -15,7 +15,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from common.errors import Aborted
+from common.errors import Aborted, PersistenceError
 from matching.records import QueueKey, QueueRecord, SpooledTask, UserData
 
 
@@ -36,6 +36,14 @@ class QueueWrite(Struct, kw_only=True):
     """New rows; their ids were drawn from `last_task_id` by the owner of the range."""
     deleted: list[DeletedPrefix] = field(default_factory=list)
     """Applied before `tasks` are inserted."""
+
+
+class UnreadableTask(Struct, kw_only=True):
+    """A `tasks` row whose data can't be read; its place is known, so that the rows behind it can be served."""
+
+    task_id: int
+    pass_: int
+    error: PersistenceError
 
 
 class UserDataConflict(Aborted):
@@ -71,13 +79,14 @@ class TaskStore(Protocol):
 
     async def load_tasks(
         self, *, key: QueueKey, priority: int, after: tuple[int, int], limit: int
-    ) -> list[SpooledTask]:
-        """Tasks of one priority in order of (pass, task_id), above `after`. Needs no ownership. Raises PersistenceError
-        when a row is malformed."""
+    ) -> list[SpooledTask | UnreadableTask]:
+        """Tasks of one priority in order of (pass, task_id), above `after`. Needs no ownership. A malformed row does not
+        stop the others."""
         ...
 
     async def list_tasks(self, *, key: QueueKey, after: int, limit: int) -> list[SpooledTask]:
-        """Of any priority, in order of task id, above `after`: for inspection and tests."""
+        """Of any priority, in order of task id, above `after`: for inspection and tests. Raises PersistenceError when a
+        row is malformed."""
         ...
 
 

@@ -8,12 +8,12 @@ from datetime import datetime
 
 from msgspec import to_builtins
 
-from common.database import Database, Query, Row, Statement
+from common.database import Database, Row, Statement
 from common.errors import ConditionFailed, PersistenceError, QueueOwnershipLost, Unavailable
 from common.records import decode, encode
 from matching.records import QueueKey, QueueRecord, SpooledTask, StoredDelivery
 from matching.store import statements as sql
-from matching.store.base import QueueWrite
+from matching.store.base import QueueWrite, UnreadableTask
 
 
 class SqlTaskStore:
@@ -74,15 +74,14 @@ class SqlTaskStore:
 
     async def load_tasks(
         self, *, key: QueueKey, priority: int, after: tuple[int, int], limit: int
-    ) -> list[SpooledTask]:
-        return await self._load(sql.LOAD_TASKS, key, (priority, *after, limit))
+    ) -> list[SpooledTask | UnreadableTask]:
+        name = key.physical_queue
+        rows = await self._database.fetch(sql.LOAD_TASKS, (name, priority, *after, limit))
+        return [_read_or_mark(name, row) for row in rows]
 
     async def list_tasks(self, *, key: QueueKey, after: int, limit: int) -> list[SpooledTask]:
-        return await self._load(sql.LIST_TASKS, key, (after, limit))
-
-    async def _load(self, query: Query, key: QueueKey, params: tuple[int, ...]) -> list[SpooledTask]:
         name = key.physical_queue
-        return [_read_task(name, row) for row in await self._database.fetch(query, (name, *params))]
+        return [_read_task(name, row) for row in await self._database.fetch(sql.LIST_TASKS, (name, after, limit))]
 
 
 def _statements(writes: list[tuple[str, QueueWrite]]) -> list[Statement]:
@@ -108,6 +107,13 @@ def _statements(writes: list[tuple[str, QueueWrite]]) -> list[Statement]:
 
 def _read_queue(name: str, data: bytes | str) -> QueueRecord:
     return decode(QueueRecord, data, table="task_queues", key=name)
+
+
+def _read_or_mark(name: str, row: Row) -> SpooledTask | UnreadableTask:
+    try:
+        return _read_task(name, row)
+    except PersistenceError as error:
+        return UnreadableTask(task_id=row[0], pass_=row[2], error=error)
 
 
 def _read_task(name: str, row: Row) -> SpooledTask:

@@ -11,7 +11,7 @@ from common.database import Database
 from common.errors import ConditionFailed, PersistenceError, QueueOwnershipLost
 from matching.records import QueueKey, QueueRecord, QueueTask, SpooledTask, Subqueue
 from matching.store import SqlTaskStore, open_task_store
-from matching.store.base import DeletedPrefix, QueueWrite
+from matching.store.base import DeletedPrefix, QueueWrite, UnreadableTask
 from tests.contract.conftest import Tamper
 from tests.contract.samples import NOW
 
@@ -170,10 +170,14 @@ async def test_data_is_readable_in_sql(store: SqlTaskStore, queue: QueueRecord, 
 
 
 async def test_malformed_rows_are_named(store: SqlTaskStore, queue: QueueRecord, tamper: Tamper) -> None:
-    await store.commit([append(queue, task(1))])
-    tamper("""UPDATE tasks SET data = '{"task": {"kind": "odd"}}'""")
+    await store.commit([append(queue, task(1), task(2))])
+    tamper("""UPDATE tasks SET data = '{"task": {"kind": "odd"}}' WHERE task_id = 1""")
     with pytest.raises(PersistenceError, match=r"tasks\[.*#1\].*\$\.task\.kind"):
-        await store.load_tasks(key=KEY, priority=3, after=(0, 0), limit=9)
+        await store.list_tasks(key=KEY, after=0, limit=9)
+    bad, good = await store.load_tasks(key=KEY, priority=3, after=(0, 0), limit=9)
+    assert isinstance(bad, UnreadableTask)
+    assert (bad.task_id, bad.pass_, bad.error.table) == (1, 0, "tasks")
+    assert good == task(2)
     tamper("""UPDATE task_queues SET data = '{"rangeId": "x"}'""")
     with pytest.raises(PersistenceError, match=r"task_queues\[default/activity.*\$\.rangeId"):
         await store.read_queue(key=KEY)

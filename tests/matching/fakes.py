@@ -13,12 +13,12 @@ from temporalio.api.workflowservice import v1 as ws
 from common.clock import ManualClock
 from common.contracts.history import RecordActivityTaskStarted, RecordWorkflowTaskStarted
 from common.contracts.matching import AddTask, QueryWorkflow
-from common.errors import ConditionFailed, QueueOwnershipLost, TaskAlreadyStarted
+from common.errors import ConditionFailed, PersistenceError, QueueOwnershipLost, TaskAlreadyStarted
 from common.records import decode, encode
 from matching.config import MatchingConfig
 from matching.records import QueueKey, QueueRecord, SpooledTask, UserData
 from matching.service import MatchingService
-from matching.store.base import QueueWrite, UserDataConflict
+from matching.store.base import QueueWrite, UnreadableTask, UserDataConflict
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = "default"
@@ -42,6 +42,8 @@ class MemoryStore:
         self.gate: asyncio.Event | None = None
         """Commits wait for it."""
         self.committing = asyncio.Event()
+        self.unreadable: set[int] = set()
+        """Ids of rows that can't be read."""
         self.read_gate: asyncio.Event | None = None
         self.turns: Iterator[int] = itertools.repeat(1)
         """How many turns of the event loop each commit and each read takes."""
@@ -115,17 +117,24 @@ class MemoryStore:
 
     async def load_tasks(
         self, *, key: QueueKey, priority: int, after: tuple[int, int], limit: int
-    ) -> list[SpooledTask]:
+    ) -> list[SpooledTask | UnreadableTask]:
         self.page_reads += 1
         found = sorted(
             (task.pass_, task.task_id, task)
             for task in await self.list_tasks(key=key, after=0, limit=1 << 30)
             if task.priority == priority and (task.pass_, task.task_id) > after
         )
+        bad = {
+            task_id: UnreadableTask(
+                task_id=task_id, pass_=pass_, error=PersistenceError(table="tasks", key=task_id, reason="odd")
+            )
+            for pass_, task_id, _ in found
+            if task_id in self.unreadable
+        }
         if self.read_gate is not None:
             await self.read_gate.wait()
         await self._take_turns()
-        return [task for _, _, task in found[:limit]]
+        return [bad.get(task_id, task) for _, task_id, task in found[:limit]]
 
     async def list_tasks(self, *, key: QueueKey, after: int, limit: int) -> list[SpooledTask]:
         rows = self.tasks.get(key.physical_queue, {})

@@ -337,3 +337,20 @@ async def test_stopping_ends_polls_and_refuses_tasks(world: World) -> None:
     with pytest.raises(Unavailable):
         await service.add_task(world.task("a"))
     assert not (await service.poll_workflow_task_queue(workflow_poll())).task_token
+
+
+async def test_a_row_that_cannot_be_read_stops_no_other_and_is_kept(world: World) -> None:
+    await spool(world, await world.service("one"), "a", "b", "c")
+    world.store.unreadable = {2}
+    two = await world.service("two")
+    assert [(await (await begin_poll(two))).task_token for _ in range(2)] == [b"a", b"c"]
+    await two.stop()
+    assert world.store.rows() == [2, 3]
+    assert world.store.queue().ack_level == 1
+    world.store.unreadable = set()
+    three = await world.service("three")
+    assert (await (await begin_poll(three))).task_token == b"b"
+    await begin_poll(three)  # the repetition of c comes to nothing
+    await three.stop()
+    assert world.store.rows() == []
+    assert world.history.started == ["a", "c", "b"]
