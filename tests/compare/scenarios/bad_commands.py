@@ -176,9 +176,5 @@ async def bad_command_itself(w: World) -> None:
             "no attributes": [Command(command_type=1)],
             "unknown type": [Command(command_type=99)],
             "other attributes": [Command(command_type=1, start_timer_command_attributes={"timer_id": "t"})],
-            "nexus unknown endpoint": [
-                command("schedule_nexus_operation", endpoint="no-such-endpoint", service="s", operation="o")
-            ],
-            "nexus cancel unknown": [command("request_cancel_nexus_operation", scheduled_event_id=5)],
         },
     )

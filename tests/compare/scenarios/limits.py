@@ -34,8 +34,8 @@ async def long_names(w: World) -> None:
             if answer is not None:
                 w.label(answer.run_id, f"{name} of {what}")
                 await w.call("TerminateWorkflowExecution", workflow_execution={"workflow_id": fields["workflow_id"]})
-        await w.told(f"poll {what}", w.poll_workflow("n" * size, deadline_s=2))
-        await w.told(f"poll activity {what}", w.poll_activity("n" * size, deadline_s=2))
+        await w.told(f"poll {what}", w.poll_workflow("n" * size, deadline_s=3))
+        await w.told(f"poll activity {what}", w.poll_activity("n" * size, deadline_s=3))
 
 
 @scenario

@@ -14,15 +14,16 @@ from tests.compare.world import World
 CLOSE = "HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT"
 
 
-async def paged(w: World, method: str, run: Run, **fields: Any) -> list[list[str]]:
-    """The events of every page, until there is no further token."""
-    pages, token = [], b""
+async def paged(w: World, method: str, run: Run, **fields: Any) -> list[str]:
+    """All events of all pages, in their order; a page of the official server ends with a transaction, whatever its size."""
+    events, token = [], b""
     while True:
         answer = await w.call(method, execution=run.execution, next_page_token=token, **fields)
-        pages.append([f"{e.event_id} {types([e])[0]}" for e in answer.history.events])
+        assert answer.history.events or not answer.next_page_token, "an empty page"
+        events += [f"{e.event_id} {types([e])[0]}" for e in answer.history.events]
         token = answer.next_page_token
-        if not token or len(pages) > 20:
-            return pages
+        if not token or len(events) > 100:
+            return events
 
 
 async def long_enough(w: World) -> Run:
@@ -129,11 +130,13 @@ async def deleted(w: World) -> None:
 
 
 async def gone(w: World, run: Run) -> None:
-    """Deleting goes on after the answer; a query that nobody will answer waits a little each time."""
-    for _ in range(50):
+    """Waits for the end of a deletion, which goes on after the answer."""
+    watched = await w.start(f"watched {run.workflow_id[-4:]}")
+    for _ in range(80):
         try:
-            await w.call("GetWorkflowExecutionHistory", execution=run.execution, wait_new_event=True, deadline_s=0.5)
-            await w.passed(run, 0.3)
+            await w.describe(run)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 return
+            raise
+        await w.passed(watched, 0.5)

@@ -9,7 +9,11 @@ from tests.compare.scenario import scenario
 from tests.compare.world import World
 
 PREFIX = "WORKFLOW_TASK_FAILED_CAUSE_"
-CAUSES = [name.removeprefix(PREFIX) for name in WorkflowTaskFailedCause.DESCRIPTOR.values_by_name if name != f"{PREFIX}UNSPECIFIED"]
+CAUSES = [
+    name.removeprefix(PREFIX)
+    for name in WorkflowTaskFailedCause.DESCRIPTOR.values_by_name
+    if name != f"{PREFIX}UNSPECIFIED"
+]
 
 
 @scenario
