@@ -99,3 +99,9 @@ def require_schema() -> None:
         raise CommandError("The database's tables are not up to date: run `manage.py migrate` first.")
     schema.migrate(behind)
     connections.close_all()
+
+
+def require_durable() -> None:
+    """For what needs the data after the process: `CommandError` when it is in memory."""
+    if any(databases.is_memory(entry) for entry in settings.DATABASES.values()):
+        raise CommandError("A database in memory ends with its process: set DATABASE_URL to a file or to PostgreSQL.")

@@ -1,0 +1,1 @@
+"""What the walkthrough commands run: each shows one thing that survives, and what to look at."""
