@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from common.database import Database, Query
+from common.database import Database, Query, RowsQuery, Statement
 from visibility.filters.conditions import Attribute
 from visibility.store.filtering import sql_of
 from visibility.store.statements import closing
@@ -28,12 +28,30 @@ _KNOWS_EXPRESSIONS = Query(
 )
 
 
+# What SQLite's planner is to expect of an index, see the migration on its statistics. There is one row.
+_DESCRIBE = RowsQuery(
+    "describe_visibility_index",
+    "INSERT INTO sqlite_stat1 (tbl, idx, stat) {rows}",
+    columns={"tbl": "text", "idx": "text", "stat": "text"},
+)
+_FORGET = RowsQuery(
+    "forget_visibility_index", "DELETE FROM sqlite_stat1 WHERE idx IN ({rows})", columns={"idx": "text"}
+)
+_LIST_TYPES = ("KeywordList", "Text")
+_VALUES = "1000000 500000 100 1 1 1"
+_LISTS = "100000 50000 1 1 1"
+
+
 async def make_index(database: Database, *, name: str, type_name: str) -> None:
     """Idempotent; one that was left unfinished is made again. Raises Unavailable when the database refuses for now."""
     attribute = Attribute(name, type_name)
     index = index_name(attribute)
     if await database.fetch(_INVALID, [index]):
         await database.execute(_once(f"DROP INDEX CONCURRENTLY IF EXISTS {index}"))
+    if database.dialect == "sqlite":
+        # First: whoever notices the new index reads this, too.
+        line = _LISTS if type_name in _LIST_TYPES else _VALUES
+        await database.transact([Statement(_FORGET, [(index,)]), Statement(_DESCRIBE, [("visibility", index, line)])])
     await database.execute(_once(create_statement(attribute, dialect=database.dialect)))
     if await database.fetch(_KNOWS_EXPRESSIONS):
         value = _indexed_value(attribute, dialect=database.dialect)
@@ -41,8 +59,10 @@ async def make_index(database: Database, *, name: str, type_name: str) -> None:
 
 
 async def gather_statistics(database: Database) -> None:
-    """Tell the planner how values are spread. PostgreSQL does so by itself in time; for a new index it is to be told."""
-    await database.execute(_once("ANALYZE visibility"))
+    """Tell PostgreSQL's planner how values are spread, as it does by itself in time. SQLite would remember for ever what
+    it saw now; it has been told what to expect."""
+    if database.dialect == "postgresql":
+        await database.execute(_once("ANALYZE visibility"))
 
 
 def index_name(attribute: Attribute) -> str:
@@ -56,7 +76,7 @@ def create_statement(attribute: Attribute, *, dialect: str) -> str:
     index = index_name(attribute)
     value = _indexed_value(attribute, dialect=dialect)
     order = f"{closing(dialect)} DESC, start_time DESC, run_id"
-    is_list = attribute.type_name in ("KeywordList", "Text")
+    is_list = attribute.type_name in _LIST_TYPES
     if dialect == "sqlite":
         # A list is looked into row by row: the index has the rows that have one, in the order of a page.
         columns = order if is_list else f"{value}, {order}"
@@ -66,7 +86,7 @@ def create_statement(attribute: Attribute, *, dialect: str) -> str:
 
 
 def _indexed_value(attribute: Attribute, *, dialect: str) -> str:
-    return sql_of(attribute, dialect=dialect, as_list=attribute.type_name in ("KeywordList", "Text"))
+    return sql_of(attribute, dialect=dialect, as_list=attribute.type_name in _LIST_TYPES)
 
 
 def _once(sql: str) -> Query:
