@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 import msgspec
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, AddSearchAttributesResponse
 
-from common.errors import InvalidArgument
+from common.errors import InvalidArgument, Unavailable
 from common.search_attributes import TYPE_NAMES, is_reserved
 from frontend.namespace_checks import require_namespace
 from frontend.services import Frontend
 from history.records import NamespaceRecord
+
+log = logging.getLogger(__name__)
 
 TYPE_LIMIT = 100
 """Custom attributes of one type in a namespace. Upstream on SQL has 3, and 10 keywords; nothing here asks for so few."""
@@ -32,7 +35,17 @@ async def add_search_attributes(frontend: Frontend, request: AddSearchAttributes
         raise InvalidArgument("Namespace is not set on request.")
     wanted = dict(request.search_attributes)
     await frontend.namespaces.update(request.namespace, lambda record: _with(record, wanted))
+    await _index(frontend, request.namespace, wanted)
     return AddSearchAttributesResponse()
+
+
+async def _index(frontend: Frontend, namespace: str, wanted: Mapping[str, int]) -> None:
+    """The attributes are there already; without an index they are only found more slowly."""
+    known = await frontend.custom_attributes(namespace)
+    try:
+        await frontend.visibility.index_attributes({name: known[name] for name in wanted if name in known})
+    except Unavailable as error:
+        log.warning("search attributes of namespace %s are not indexed: %s", namespace, error)
 
 
 def _with(record: NamespaceRecord, wanted: Mapping[str, int]) -> NamespaceRecord:

@@ -66,6 +66,10 @@ class FakeVisibility:
         self.counted = CountResult(count=0, groups=[])
         self.lists: list[dict[str, Any]] = []
         self.counts: list[dict[str, Any]] = []
+        self.indexed: dict[str, str] = {}
+
+    async def index_attributes(self, attributes: dict[str, str]) -> None:
+        self.indexed |= attributes
 
     async def list_workflow_executions(self, **asked: Any) -> ListPage:
         self.lists.append(asked)

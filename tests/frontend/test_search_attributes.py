@@ -164,3 +164,7 @@ async def test_the_whole_map_is_bounded(typed: Setup) -> None:
 )
 def test_values_are_shown_as_go_shows_them(value: Any, text: str) -> None:
     assert go_value(value) == text
+
+
+async def test_added_attributes_are_indexed(typed: Setup) -> None:
+    assert typed.visibility.indexed == CUSTOM
