@@ -26,6 +26,7 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
         "eager_workflow_start",
         "sync_update",
         "async_update",
+        "worker_heartbeats",
         "reported_problems_search_attribute",
         "worker_poll_complete_on_shutdown",
         "workflow_pause",

@@ -1,4 +1,4 @@
-"""RecordWorkerHeartbeat: taken and dropped, as upstream does in a namespace without the `worker_heartbeats` capability."""
+"""RecordWorkerHeartbeat: what workers tell of themselves, kept by Matching for ListWorkers and DescribeWorker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,4 @@ from frontend.services import Frontend
 async def record_worker_heartbeat(
     frontend: Frontend, request: RecordWorkerHeartbeatRequest
 ) -> RecordWorkerHeartbeatResponse:
-    record = getattr(frontend.matching, "record_worker_heartbeat", None)
-    if record is not None:
-        await record(request)
-    return RecordWorkerHeartbeatResponse()
+    return await frontend.matching.record_worker_heartbeat(request)
