@@ -61,6 +61,18 @@ def build_server(
     return ServiceGroup(name="tinytemporal", members=members)
 
 
+def databases_of_shards(opened: dict[str, Database] | None = None) -> dict[int, Database]:
+    """Each History shard's database; `opened` are those that are open already, by alias, and gets those that are not."""
+    opened = {} if opened is None else opened
+    found: dict[int, Database] = {}
+    for shard_id in range(1, settings.NUM_HISTORY_SHARDS + 1):
+        alias = settings.HISTORY_SHARD_DATABASES.get(shard_id, "default")
+        if alias not in opened:
+            opened[alias] = open_database(alias)
+        found[shard_id] = opened[alias]
+    return found
+
+
 class Process:
     """What one process runs: its roles' services, tied to each other here and to those of other processes by routers."""
 
@@ -75,9 +87,6 @@ class Process:
         self.on_failure = on_failure
         self.clock = clock
         self.databases: dict[str, Database] = {"default": open_database()}
-        for alias in settings.HISTORY_SHARD_DATABASES.values():
-            if alias not in self.databases and "history" in roles:
-                self.databases[alias] = open_database(alias)
         database = self.databases["default"]
         self.cluster = Cluster(host=host, roles=roles, database=database, clock=clock)
         self.namespaces = NamespaceRegistry(store=open_namespace_store(database), clock=clock)
@@ -104,10 +113,8 @@ class Process:
         from history.engine.engine import Engine
         from history.store import open_execution_store
 
-        shards = range(1, settings.NUM_HISTORY_SHARDS + 1)
-        placed = {shard: self.databases[settings.HISTORY_SHARD_DATABASES.get(shard, "default")] for shard in shards}
         engine = Engine(
-            store=open_execution_store(placed, self.history_config),
+            store=open_execution_store(databases_of_shards(self.databases), self.history_config),
             visibility=self.visibility,
             namespaces=self.namespaces,
             clock=self.clock,

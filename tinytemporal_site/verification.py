@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import close_old_connections
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -56,9 +57,13 @@ def _plain(value: Any) -> Any:
 def orphans() -> Iterator[str]:
     """Rows of runs that are not stored."""
     run = Execution.objects.filter(shard_id=OuterRef("shard_id"), run_id=OuterRef("run_id"))
-    for model in (CurrentRun, HistoryEvent, PendingItem):
-        rows = model.objects.filter(~Exists(run)).values_list("run_id", flat=True).distinct()
-        yield from _named(rows)
+    aliases = ["default", *sorted(set(settings.HISTORY_SHARD_DATABASES.values()) - {"default"})]
+    for alias in aliases:
+        for model in (CurrentRun, HistoryEvent, PendingItem):
+            rows = model.objects.using(alias).filter(~Exists(run)).values_list("run_id", flat=True).distinct()
+            yield from _named(rows)
+    if len(aliases) > 1:
+        return  # the read model is in one database: each of its rows would have to be looked for in all the others
     shown = Visibility.objects.exclude(namespace="").filter(
         ~Exists(Execution.objects.filter(run_id=OuterRef("run_id")))
     )

@@ -224,7 +224,9 @@ async def test_an_outage_of_the_database_is_ridden_out(own_postgres: Cluster, qu
         manage("verify", database_url=url)
 
 
-async def test_shards_may_be_in_several_databases(database_factory: DatabaseFactory, queue: str, tmp_path: Path) -> None:
+async def test_shards_may_be_in_several_databases(
+    database_factory: DatabaseFactory, queue: str, tmp_path: Path
+) -> None:
     near, far = database_factory.create("postgresql"), database_factory.create("postgresql")
     environment = {"HISTORY_SHARD_DATABASES": "2=far,4=far", "DATABASE_URL_FAR": far}
     with processes(database_url=near, folder=tmp_path) as cluster:
@@ -238,3 +240,4 @@ async def test_shards_may_be_in_several_databases(database_factory: DatabaseFact
             await asyncio.gather(*orders)
         assert cluster.rows("SELECT DISTINCT shard_id FROM executions ORDER BY 1") == [(1,), (3,)]
         assert rows_of(far, "SELECT DISTINCT shard_id FROM executions ORDER BY 1") == [(2,), (4,)]
+    manage("verify", database_url=near, **environment)

@@ -27,18 +27,20 @@ class Command(BaseCommand):
         self.stdout.write(summary)
 
     async def verify(self) -> Any:
-        from common.database import open_database
         from history.config import HistoryConfig
         from history.store import open_execution_store
         from history.verify import Verifier
+        from tinytemporal_site.composition import databases_of_shards
         from tinytemporal_site.verification import VisibilityRows
 
         config = HistoryConfig(shards=settings.NUM_HISTORY_SHARDS)
-        database = open_database()
-        await database.start()
+        databases = databases_of_shards()
+        for database in set(databases.values()):
+            await database.start()
         try:
-            store = open_execution_store(database, config)
+            store = open_execution_store(databases, config)
             verifier = Verifier(store, shards=config.shards, read_model=VisibilityRows())
             return await verifier.run(lambda difference: self.stdout.write(str(difference)))
         finally:
-            await database.stop()
+            for database in set(databases.values()):
+                await database.stop()
