@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from matching.backlog.subqueue import LoadedSubqueue
 from matching.config import MatchingConfig
 from matching.delivery import Delivery
+from matching.ready import ReadyHeap
 from matching.records import QueueTask, Subqueue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -67,3 +68,16 @@ def test_nothing_at_or_below_what_was_dispatched_is_sent_back() -> None:
         sub.handled(each)
     level, _ = sub.acks.progress()
     assert level == quiet[2].level < min(each.level for each in sent_back)
+
+
+def test_dropped_deliveries_do_not_pile_up_behind_a_backlog() -> None:
+    heap = ReadyHeap()
+    first = delivery(0)
+    heap.push(first)
+    for n in range(1, 20_000):
+        passing = delivery(n)
+        passing.priority = 5
+        heap.push(passing)
+        passing.dropped = True
+    assert len(heap) <= 1_024
+    assert heap.peek() is first
