@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 
 from tests.databases import DatabaseFactory, manage
@@ -241,3 +241,40 @@ async def test_shards_may_be_in_several_databases(
         assert cluster.rows("SELECT DISTINCT shard_id FROM executions ORDER BY 1") == [(1,), (3,)]
         assert rows_of(far, "SELECT DISTINCT shard_id FROM executions ORDER BY 1") == [(2,), (4,)]
     manage("verify", database_url=near, **environment)
+
+
+async def test_hosts_that_wrongly_claim_the_same_shards_and_queues_lose_nothing(cluster: Processes, queue: str) -> None:
+    """Each half of the cluster believes that it is alone: the fences decide, and the work goes on by turns."""
+    for number in ("1", "2"):
+        hosts = {role: cluster.make(f"{role}-{number}") for role in ("history", "matching")}
+        lists = {
+            f"{role.upper()}_HOSTS": f"{role}-{number}=127.0.0.1:{server.ports[f'{role.upper()}_PORT']}"
+            for role, server in hosts.items()
+        }
+        cluster.make(f"frontend-{number}")
+        for role in ("history", "matching", "frontend"):
+            cluster[f"{role}-{number}"].environment.update(lists)
+    await cluster.start(*cluster.by_host)
+    clients = [await Client.connect(cluster[f"frontend-{number}"].address) for number in ("1", "2")]
+    orders = []
+    async with make_worker(clients[0], queue), make_worker(clients[1], queue):
+        for number in range(40):
+            try:
+                orders.append(
+                    await clients[number % 2].start_workflow(
+                        workflows.Order.run, number, id=new_id(), task_queue=queue
+                    )
+                )
+            except RPCError:
+                continue  # not acknowledged
+        assert len({owner for (owner,) in cluster.rows("SELECT range_id FROM shards WHERE range_id > 2")}) > 0
+        await cluster.stop("frontend-2")
+        await cluster.stop("matching-2")
+        await cluster.stop("history-2")
+        await asyncio.gather(*(completed(clients[0].get_workflow_handle(order.id)) for order in orders))
+    manage("verify", database_url=cluster.database_url)
+
+
+async def completed(handle: WorkflowHandle) -> None:
+    await handle.result()
+    await check_history(handle)

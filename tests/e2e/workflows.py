@@ -152,4 +152,12 @@ class Order:
         return f"{first} {second}"
 
 
-WORKFLOWS = [Greet, Retries, Failing, Conversation, Cancellable, CountDown, Order]
+@workflow.defn
+class Sleep:
+    @workflow.run
+    async def run(self, seconds: float) -> str:
+        await workflow.sleep(seconds)
+        return "awake"
+
+
+WORKFLOWS = [Greet, Retries, Failing, Conversation, Cancellable, CountDown, Order, Sleep]
