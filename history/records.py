@@ -218,7 +218,6 @@ class ActivityItem(Record, kw_only=True):
     last_heartbeat_at: datetime | None = None
     heartbeat_details: Payloads | None = None
     last_failure: Failure | None = None
-    last_started_at: datetime | None = None
     last_attempt_complete_at: datetime | None = None
     last_worker_identity: str = ""
     retry_at: datetime | None = None

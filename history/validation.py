@@ -1,7 +1,7 @@
 """Rules about requests that History and the frontend share. Messages are upstream's.
 
     check_duration(value, name) / capped(value)     durations of the API
-    check_retry_policy(policy), with_defaults(policy, config)
+    check_retry_policy(policy), with_defaults(policy, config), checked_policy(policy, config)
     run_timeout_within, capped_task_timeout         timeouts of a run
     check_blob, check_memo
 Source: upstream's common/retrypolicy, common/primitives/timestamp and service/history/api/create_workflow_util.go.
@@ -85,6 +85,16 @@ def with_defaults(policy: RetryPolicy, config: HistoryConfig) -> RetryPolicy:
         maximum_attempts=policy.maximum_attempts,
         non_retryable_error_types=policy.non_retryable_error_types,
     )
+
+
+def checked_policy(policy: RetryPolicy, config: HistoryConfig) -> RetryPolicy:
+    """`with_defaults` of a policy that is valid once they are filled in. Raises INVALID_ARGUMENT."""
+    if policy.maximum_attempts != 1:  # filling in cuts signs off
+        check_duration(policy.initial_interval, "invalid InitialInterval set on retry policy: {}")
+        check_duration(policy.maximum_interval, "invalid MaximumInterval set on retry policy: {}")
+    filled = with_defaults(policy, config)
+    check_retry_policy(filled)
+    return filled
 
 
 def run_timeout_within(run_timeout: timedelta, *, execution_timeout: timedelta) -> timedelta:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from common.errors import InvalidArgument, TemporalError, Unimplemented
 from frontend.checks.blobs import check_blob
-from frontend.checks.ids import check_execution, check_identity, check_request_id, too_long
+from frontend.checks.ids import check_execution, check_identity, check_request_id, check_run_id, too_long
 from frontend.checks.links import check_links
 from frontend.checks.priorities import check_priority
 from frontend.checks.task_queues import check_task_queue
@@ -122,6 +122,20 @@ def _check_path(descriptor: Any, path: str) -> None:
         current = field.message_type
 
 
+def _of_run(field: str) -> Check:
+    """A run id that could be one, in the message `field` or, when that is empty, in the request itself."""
+
+    def check(request: Any, config: FrontendConfig) -> None:  # noqa: ARG001
+        check_run_id(getattr(request, field).run_id if field else request.run_id)
+
+    return check
+
+
+def _paused_workflow(request: Any, config: FrontendConfig) -> None:  # noqa: ARG001
+    if not request.workflow_id:
+        raise InvalidArgument("Can't load workflow execution.  WorkflowId not set.")
+
+
 def _pause_enabled(request: Any, config: FrontendConfig) -> None:
     if not config.workflow_pause:
         raise Unimplemented(f"workflow pause is not enabled for namespace: {request.namespace}")
@@ -149,10 +163,16 @@ METHODS: dict[str, Passing] = {
     "DescribeWorkflowExecution": Passing("history", "describe_workflow_execution", (_execution,)),
     "ResetStickyTaskQueue": Passing("history", "reset_sticky_task_queue", (_execution,)),
     "UpdateWorkflowExecutionOptions": Passing(
-        "history", "update_workflow_execution_options", (_workflow_id_of("workflow_execution"), _options_mask)
+        "history",
+        "update_workflow_execution_options",
+        (_workflow_id_of("workflow_execution"), _options_mask, _of_run("workflow_execution")),
     ),
-    "PauseWorkflowExecution": Passing("history", "pause_workflow_execution", (_pause_enabled, _pause_texts)),
-    "UnpauseWorkflowExecution": Passing("history", "unpause_workflow_execution", (_pause_texts,)),
+    "PauseWorkflowExecution": Passing(
+        "history", "pause_workflow_execution", (_pause_enabled, _pause_texts, _paused_workflow, _of_run(""))
+    ),
+    "UnpauseWorkflowExecution": Passing(
+        "history", "unpause_workflow_execution", (_pause_texts, _paused_workflow, _of_run(""))
+    ),
     "PauseActivity": Passing("history", "pause_activity", _OF_ACTIVITY),
     "UnpauseActivity": Passing("history", "unpause_activity", _OF_ACTIVITY),
     "ResetActivity": Passing("history", "reset_activity", _OF_ACTIVITY),

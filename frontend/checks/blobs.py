@@ -34,7 +34,7 @@ def check_memo(message: Message, *, limit: int) -> None:
 
 def server_failure(message: str) -> Failure:
     """The server's own, not retryable."""
-    failure = Failure(message=message, source="Server")
+    failure = Failure(message=message)
     failure.server_failure_info.non_retryable = True
     return failure
 

@@ -58,6 +58,12 @@ def check_execution(execution: WorkflowExecution, *, is_set: bool) -> None:
         raise InvalidArgument("Invalid RunId.")
 
 
+def check_run_id(run_id: str) -> None:
+    """Empty, or a UUID."""
+    if run_id and not _RUN_ID.match(run_id):
+        raise InvalidArgument("RunId is not valid UUID.")
+
+
 def check_identity(identity: str, *, limit: int) -> None:
     if too_long(identity, limit):
         raise InvalidArgument("Identity length exceeds limit.")
@@ -70,8 +76,7 @@ def check_activity_of_workflow(request: ActivityById, *, limit: int) -> None:
     if isinstance(request, AnswerById):
         check_identity(request.identity, limit=limit)
     check_workflow_id(request.workflow_id, limit=limit)
-    if request.run_id and not _RUN_ID.match(request.run_id):
-        raise InvalidArgument("RunId is not valid UUID.")
+    check_run_id(request.run_id)
 
 
 def check_request_id(request_id: str, *, limit: int) -> None:

@@ -77,7 +77,7 @@ def execution_info(info: ExecutionInfo) -> WorkflowExecutionInfo:
         execution_time=timestamp(info.execution_time),
         memo=Memo(fields=info.memo),
         search_attributes=SearchAttributes(indexed_fields=info.search_attributes),
-        auto_reset_points=ResetPoints(points=info.reset_points) if info.reset_points else None,
+        auto_reset_points=ResetPoints(points=info.reset_points),
         task_queue=info.task_queue,
         state_transition_count=info.state_transition_count,
         history_size_bytes=info.history_size,
@@ -117,7 +117,7 @@ def extended_info(state: ExecutionState) -> WorkflowExecutionExtendedInfo:
         reset_run_id=info.reset_to_run_id,
         request_id_infos={item.request_id: request_id_info(item) for item in state.request_ids.values()},
     )
-    if info.create_request_id:
+    if info.create_request_id and info.create_request_id not in message.request_id_infos:
         message.request_id_infos[info.create_request_id].CopyFrom(
             RequestIdInfo(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, event_id=1)
         )

@@ -27,7 +27,7 @@ def pending_activity(item: ActivityItem, *, now: datetime) -> PendingActivityInf
         state=activity_state(item),
         attempt=max(item.attempt, 1),
         scheduled_time=timestamp(item.scheduled_at),
-        last_started_time=optional_timestamp(item.started_at or item.last_started_at),
+        last_started_time=optional_timestamp(item.started_at),
         last_attempt_complete_time=optional_timestamp(item.last_attempt_complete_at),
         last_worker_identity=item.last_worker_identity,
         last_failure=item.last_failure,

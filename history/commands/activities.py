@@ -99,7 +99,7 @@ def _scheduled_attributes(
     """The event of a valid command, with upstream's defaults filled in. Raises INVALID_ARGUMENT."""
     info = ctx.draft.info
     queue = task_queue_name(
-        attributes.task_queue if attributes.HasField("task_queue") else None, default=info.task_queue
+        attributes.task_queue if attributes.HasField("task_queue") else None, default="", parent=info.task_queue
     )
     if not attributes.activity_id:
         raise InvalidArgument("activityId is not set")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from google.protobuf.message import Message
 from temporalio.api.command.v1 import Command, ContinueAsNewWorkflowExecutionCommandAttributes
+from temporalio.api.common.v1 import RetryPolicy
 from temporalio.api.enums.v1 import CommandType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import (
     WorkflowExecutionCanceledEventAttributes,
@@ -22,7 +23,7 @@ from history.commands import BadCommand, CommandContext, cause_name, handles
 from history.commands.limits import check_search_attribute_names
 from history.transitions.close import close_run
 from history.transitions.continuation import continue_as_new, cron, retry_or_cron, start_follow_up
-from history.validation import check_duration, check_retry_policy
+from history.validation import check_duration, checked_policy
 
 Cause = WorkflowTaskFailedCause
 MAX_ID_LENGTH = 1_000
@@ -103,23 +104,28 @@ def continue_workflow(ctx: CommandContext, command: Command) -> None:
     cause = Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_CONTINUE_AS_NEW_ATTRIBUTES
     check_set(ctx, command, "continue_as_new_workflow_execution_command_attributes", cause)
     attributes = command.continue_as_new_workflow_execution_command_attributes
-    check_continue_as_new(ctx, attributes)
+    policy = check_continue_as_new(ctx, attributes)
     check_search_attributes(ctx, attributes)
     limits = ctx.work.config
     prefix = "ContinueAsNewWorkflowExecutionCommandAttributes."
     check_size(ctx, attributes.input, cause, f"{prefix} Input exceeds size limit.")
     if attributes.memo.ByteSize() > limits.memo_limit:
         raise terminates(cause, f"{prefix} Memo exceeds size limit.")
-    ctx.new_run = continue_as_new(ctx.draft, attributes, completed_event_id=ctx.completed_event_id)
+    ctx.new_run = continue_as_new(
+        ctx.draft, attributes, policy=policy, completed_event_id=ctx.completed_event_id
+    )
 
 
-def check_continue_as_new(ctx: CommandContext, attributes: ContinueAsNewWorkflowExecutionCommandAttributes) -> None:
+def check_continue_as_new(
+    ctx: CommandContext, attributes: ContinueAsNewWorkflowExecutionCommandAttributes
+) -> RetryPolicy | None:
+    """Gives the new run's retry policy, with the server's defaults in what the command leaves open."""
     cause = Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_CONTINUE_AS_NEW_ATTRIBUTES
     info = ctx.draft.info
     on_command = "ContinueAsNewWorkflowExecutionCommand"
     workflow_type = attributes.workflow_type.name or info.workflow_type
     queue = attributes.task_queue.name or info.task_queue
-    which = f"WorkflowType={workflow_type} TaskQueue={queue}"
+    which = f'WorkflowType={workflow_type} TaskQueue=name:"{queue}" kind:TASK_QUEUE_KIND_NORMAL'
     length = len(workflow_type.encode())
     if length > MAX_ID_LENGTH:
         raise ctx.bad(
@@ -142,10 +148,12 @@ def check_continue_as_new(ctx: CommandContext, attributes: ContinueAsNewWorkflow
             (attributes.backoff_start_interval, "BackoffStartInterval"),
         ):
             check_duration(field, f"Invalid {name} on {on_command}: {{}}. {which}")
-        if attributes.HasField("retry_policy"):
-            check_retry_policy(attributes.retry_policy)
     except InvalidArgument as error:
         raise ctx.bad(cause, error.message) from error
+    try:
+        return checked_policy(attributes.retry_policy, ctx.work.config) if attributes.HasField("retry_policy") else None
+    except InvalidArgument as error:
+        raise ctx.bad(cause, f"invalid WorkflowRetryPolicy on {on_command}: {error.message}. {which}") from error
 
 
 def check_search_attributes(ctx: CommandContext, attributes: ContinueAsNewWorkflowExecutionCommandAttributes) -> None:

@@ -54,17 +54,20 @@ def details_size(details: Mapping[str, Payloads]) -> int:
     return sum(len(name) + payloads.ByteSize() for name, payloads in details.items())
 
 
-def task_queue_name(queue: TaskQueue | None, *, default: str) -> str:
-    """The queue a command means. Raises INVALID_ARGUMENT."""
+def task_queue_name(queue: TaskQueue | None, *, default: str, parent: str = "") -> str:
+    """The queue a command means; `parent`: the run's own, as far as it differs from the default. Raises INVALID_ARGUMENT."""
+    if queue is None and not default:
+        raise InvalidArgument("taskQueue is not set")
     name = (queue.name if queue is not None else "") or default
+    parent = parent or default
     if not name:
         raise InvalidArgument("missing task queue name")
     if id_size(name) > ID_LIMIT:
         raise InvalidArgument("taskQueue length exceeds limit")
     if name.startswith(RESERVED_QUEUE_PREFIX):
         raise InvalidArgument(f"task queue name cannot start with reserved prefix {RESERVED_QUEUE_PREFIX}")
-    if name == INTERNAL_QUEUE and default != INTERNAL_QUEUE:
-        suffix = f" (in parent component task queue: {default})" if default else ""
+    if name == INTERNAL_QUEUE and parent != INTERNAL_QUEUE:
+        suffix = f" (in parent component task queue: {parent})" if parent else ""
         raise InvalidArgument(f"cannot use internal per-namespace task queue:{name}{suffix}")
     return name
 

@@ -131,7 +131,6 @@ def start_activity(
         item,
         started_event_id=TRANSIENT_EVENT_ID,
         started_at=now,
-        last_started_at=now,
         request_id=request_id,
         last_worker_identity=identity,
         last_worker_stamp=worker_version,

@@ -23,7 +23,7 @@ from common.errors import FailedPrecondition, InvalidArgument, NotFound
 from common.protos import ZERO, from_duration
 from history.records import ActivityItem, TimerTask
 from history.state import Draft
-from history.transitions.activities import NO_ACTIVITY, dispatch_activity, put
+from history.transitions.activities import dispatch_activity, put
 from history.transitions.activity_options import adjusted, merged, options_of, with_options
 from history.transitions.close import is_open
 from history.transitions.pause_info import show_pauses
@@ -31,8 +31,12 @@ from history.transitions.retry import exponential
 from history.validation import LONGEST
 from history.workspace import Workspace
 
+NONE_SUCH = "Can't find pending activity with such ID. Invalid activityID or activity already completed"
 
-def _selected(draft: Draft, *, activity_id: str = "", activity_type: str = "", every: bool = False) -> list[ActivityItem]:
+
+def _selected(
+    draft: Draft, *, activity_id: str = "", activity_type: str = "", every: bool = False
+) -> list[ActivityItem]:
     """The pending activities that a request means. Raises NOT_FOUND when there is none, or the run has closed."""
     if not is_open(draft.info.status):
         raise NotFound("workflow execution already completed")
@@ -43,7 +47,7 @@ def _selected(draft: Draft, *, activity_id: str = "", activity_type: str = "", e
     else:
         found = [item for item in draft.activities.values() if every or item.activity_type == activity_type]
     if not found:
-        raise NotFound(NO_ACTIVITY)
+        raise NotFound(NONE_SUCH)
     return found
 
 
@@ -73,9 +77,7 @@ def pause_activities(work: Workspace, request: ws.PauseActivityRequest) -> None:
 
 
 def unpaused(item: ActivityItem) -> ActivityItem:
-    return replace(
-        item, paused_at=None, pause_identity="", pause_reason="", pause_request_id="", stamp=item.stamp + 1
-    )
+    return replace(item, paused_at=None, pause_identity="", pause_reason="", pause_request_id="", stamp=item.stamp + 1)
 
 
 def unpause_activities(work: Workspace, request: ws.UnpauseActivityRequest, *, jitter: timedelta) -> None:

@@ -15,6 +15,7 @@ from google.protobuf.duration_pb2 import Duration
 from msgspec.structs import replace
 from temporalio.api.activity.v1 import ActivityOptions
 from temporalio.api.common.v1 import Priority, RetryPolicy
+from temporalio.api.enums.v1 import TaskQueueKind
 
 from common.errors import InvalidArgument
 from common.protos import duration, from_duration
@@ -43,6 +44,7 @@ def options_of(item: ActivityItem) -> ActivityOptions:
         priority=item.priority,
     )
     options.task_queue.name = item.task_queue
+    options.task_queue.kind = TaskQueueKind.TASK_QUEUE_KIND_NORMAL
     if item.retry_policy is not None:
         options.retry_policy.CopyFrom(item.retry_policy)
         options.retry_policy.ClearField("non_retryable_error_types")
@@ -60,6 +62,8 @@ def merged(options: ActivityOptions, changes: ActivityOptions, paths: Iterable[s
         if needed and not changes.HasField(part):  # type: ignore[arg-type]
             raise InvalidArgument(f"{PARTS[part]} is not provided")
         set_path(options, changes, path)
+        if path == "task_queue.name" and not options.task_queue.name:
+            raise InvalidArgument("missing task queue name")
     if any(path.startswith("retry_policy") for path in names):
         check_retry_policy(options.retry_policy)
     return options

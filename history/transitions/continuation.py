@@ -4,7 +4,7 @@ are one commit.
     retry_or_cron(draft, failure) -> (FollowUp | None, RetryState)   what a run that fails or times out is followed by
     cron(draft) -> FollowUp | None                                   what one that completes is followed by
     start_follow_up(draft, follow_up, *, failure, last_result) -> Draft   start it; the close event names `follow_up.run_id`
-    continue_as_new(draft, attributes, *, completed_event_id) -> Draft
+    continue_as_new(draft, attributes, *, policy, completed_event_id) -> Draft
 
 Retry and cron runs repeat the run's own started event; continue-as-new takes what its command gives. All keep the chain's
 first run id, execution deadline, parent and root. A run that lived less than MIN_INTERVAL is followed only after the rest of
@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec import Struct
 from temporalio.api.command.v1 import ContinueAsNewWorkflowExecutionCommandAttributes
-from temporalio.api.common.v1 import Payloads, WorkflowType
+from temporalio.api.common.v1 import Payloads, RetryPolicy, WorkflowType
 from temporalio.api.enums.v1 import ContinueAsNewInitiator, RetryState, TaskQueueKind
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import (
@@ -134,12 +134,16 @@ def start_follow_up(
 
 
 def continue_as_new(
-    draft: Draft, command: ContinueAsNewWorkflowExecutionCommandAttributes, *, completed_event_id: int
+    draft: Draft,
+    command: ContinueAsNewWorkflowExecutionCommandAttributes,
+    *,
+    policy: RetryPolicy | None,
+    completed_event_id: int,
 ) -> Draft:
-    """Close the run as continued and start the new one, as a checked command says."""
+    """Close the run as continued and start the new one, as a checked command says; `policy` is its own, completed."""
     work, info = draft.work, draft.info
     run_id = work.new_run_id()
-    attributes = continued_attributes(draft, command, run_id=run_id)
+    attributes = continued_attributes(draft, command, policy=policy, run_id=run_id)
     close_run(
         draft,
         WorkflowExecutionContinuedAsNewEventAttributes(
@@ -177,7 +181,11 @@ def _optional(command: ContinueAsNewWorkflowExecutionCommandAttributes, name: st
 
 
 def continued_attributes(
-    draft: Draft, command: ContinueAsNewWorkflowExecutionCommandAttributes, *, run_id: str
+    draft: Draft,
+    command: ContinueAsNewWorkflowExecutionCommandAttributes,
+    *,
+    policy: RetryPolicy | None,
+    run_id: str,
 ) -> WorkflowExecutionStartedEventAttributes:
     """The started event of the run that `draft` continues as. What the command leaves out comes from the run: type, task
     queue, timeouts; memo, search attributes, retry policy and cron schedule do not."""
@@ -206,7 +214,7 @@ def continued_attributes(
         priority=info.priority,
         input=_optional(command, "input"),
         header=_optional(command, "header"),
-        retry_policy=_optional(command, "retry_policy"),
+        retry_policy=policy,
         memo=_optional(command, "memo"),
         search_attributes=_optional(command, "search_attributes"),
         last_completion_result=_optional(command, "last_completion_result"),

@@ -134,6 +134,7 @@ def test_timeouts_are_capped_by_the_run_and_by_each_other() -> None:
     ("command", "cause", "message"),
     [
         (schedule_activity(""), "BAD_SCHEDULE_ACTIVITY_ATTRIBUTES", "activityId is not set"),
+        (schedule_activity(task_queue={}), "BAD_SCHEDULE_ACTIVITY_ATTRIBUTES", "missing task queue name"),
         (schedule_activity(activity_type=None), "BAD_SCHEDULE_ACTIVITY_ATTRIBUTES", "activityType is not set"),
         (
             schedule_activity("é" * 501),

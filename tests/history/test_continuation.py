@@ -274,6 +274,16 @@ def test_continue_as_new_may_change_everything() -> None:
     assert host.types() == ["WORKFLOW_EXECUTION_STARTED"]
 
 
+def test_a_continued_runs_retry_policy_gets_the_servers_defaults() -> None:
+    host = Host()
+    host.start()
+    host.do(command("continue_as_new_workflow_execution", retry_policy={"initial_interval": seconds(2)}))
+    assert host.info.retry_policy == RetryPolicy(
+        initial_interval=seconds(2), backoff_coefficient=2, maximum_interval=seconds(200)
+    )
+    assert started_of(host).retry_policy == host.info.retry_policy
+
+
 def test_a_chain_can_not_spin() -> None:
     host = Host()
     host.start()
@@ -299,6 +309,10 @@ def test_a_chain_can_not_spin() -> None:
         ),
         ({"workflow_type": {"name": "é" * 501}}, "Length=1002 Limit=1000"),
         ({"task_queue": {"name": "q" * 1001}}, "taskQueue length exceeds limit"),
+        (
+            {"retry_policy": {"backoff_coefficient": 0.5}},
+            "invalid WorkflowRetryPolicy on ContinueAsNewWorkflowExecutionCommand: BackoffCoefficient",
+        ),
     ],
 )
 def test_bad_continue_as_new_commands_fail_the_task(attributes: Any, message: str) -> None:

@@ -257,6 +257,7 @@ def test_options_count_from_the_next_attempt_on_and_can_be_restored() -> None:
     [
         (options_request(["retry_policy.maximum_attempts"]), "RetryPolicy is not provided"),
         (options_request(["start_to_close_timeout"]), "StartToCloseTimeout or ScheduleToCloseTimeout must be set"),
+        (options_request(["task_queue.name"], task_queue={"name": ""}), "missing task queue name"),
         (options_request(["heartbeat_timeout"], heartbeat_timeout=seconds(-1)), "invalid HeartbeatTimeout"),
         (ws.UpdateActivityOptionsRequest(execution=EXECUTION, id="a"), "ActivityOptions are not provided"),
     ],
