@@ -30,8 +30,8 @@ ENDS = {
 
 def start_request_id(run_id: str, initiated_event_id: int) -> str:
     """The request id with which a run starts its child: always the same, so that repeating the start changes nothing, and so
-    that the child can be told from others of its workflow id."""
-    return f"{run_id}:{initiated_event_id}"
+    that the child can be told from others of its workflow id. (The last part is upstream's failover version.)"""
+    return f"{run_id}:{initiated_event_id}:0"
 
 
 @applies(EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import ParentClosePolicy
 from temporalio.api.history.v1 import HistoryEvent
@@ -18,6 +20,8 @@ from history.transitions.children import drop_children
 from history.transitions.close import SERVER_IDENTITY, is_open
 
 GONE = (NotFound, NamespaceNotFound)
+AT_ONCE = 100
+"""Children that are told at the same time, so that they share commits."""
 
 
 @handles_transfer("closeExecution")
@@ -35,8 +39,11 @@ async def close_execution(engine: Engine, task: TransferTask) -> None:
         return
     if not reset:
         parent = WorkflowExecution(workflow_id=info.workflow_id, run_id=info.run_id)
-        for child in list(state.children.values()):
-            await _apply_policy(engine, child, parent)
+        children = list(state.children.values())
+        for first in range(0, len(children), AT_ONCE):
+            await asyncio.gather(
+                *[_apply_policy(engine, child, parent) for child in children[first : first + AT_ONCE]]
+            )
     await engine.update(
         namespace=task.namespace,
         workflow_id=task.workflow_id,

@@ -39,8 +39,12 @@ def is_open(status: WorkflowExecutionStatus.ValueType) -> bool:
 
 
 def end_started_task(draft: Draft) -> None:
-    """Fail the started workflow task, if any, so that its buffered events come before the close event."""
+    """Fail the started workflow task, if any, so that its buffered events come before the close event. A speculative one
+    that no worker has leaves no trace."""
     task = draft.workflow_task
+    if task is not None and task is draft.speculative_task and not task.started_event_id:
+        draft.speculative_task = None
+        return
     if task is not None and task.started_event_id:
         fail_workflow_task(
             draft,

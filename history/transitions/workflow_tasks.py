@@ -207,7 +207,8 @@ def convert_speculative_task(draft: Draft) -> None:
     if task is None:
         return
     draft.speculative_task = None
-    written = write_task_events(draft, replace(task, kind="normal"), identity=task.identity)
+    # Upstream leaves the worker's identity out of a started event that is written so late.
+    written = write_task_events(draft, replace(task, kind="normal"), identity="")
     assert written.scheduled_event_id == task.scheduled_event_id, "other events came before the speculative task's"
     timeout = workflow_task_deadline(draft.info, written)
     lower_deadline(draft, timeout[0] if timeout else None)
