@@ -38,7 +38,7 @@ types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 clean:
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info var/sdks
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 $(BIN)/python:
