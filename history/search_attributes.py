@@ -48,6 +48,7 @@ def check_search_attributes(fields: Mapping[str, Payload], *, custom: Mapping[st
         # Only a list will do for a list of keywords, though one word could be read as one.
         if not fits(value, type_name) or (type_name == "KeywordList" and isinstance(value, str)):
             raise _invalid(name, type_name, go_value(value))
+        payload.metadata["type"] = type_name.encode()  # the same however often the transition runs
 
 
 def check_size(fields: Mapping[str, Payload]) -> None:

@@ -56,7 +56,7 @@ def protocol_message(ctx: CommandContext, command: Command) -> None:
 def update_message(ctx: CommandContext, message: ProtocolMessage) -> None:
     """Raises INVALID_ARGUMENT for a message without a body, BadCommand for one that does not fit its update."""
     if not message.HasField("body") or not message.body.type_url:
-        raise InvalidArgument("protocol message body is missing")
+        raise InvalidArgument("nil message body")
     name = message.body.TypeName()
     body_type = BODIES.get(name)
     if body_type is None:

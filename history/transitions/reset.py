@@ -23,6 +23,7 @@ from temporalio.api.enums.v1 import (
 )
 from temporalio.api.failure.v1 import Failure, ResetWorkflowFailureInfo
 from temporalio.api.history.v1 import ActivityTaskFailedEventAttributes, HistoryEvent
+from temporalio.api.workflow.v1 import PostResetOperation
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 
 from common.errors import InvalidArgument
@@ -61,6 +62,9 @@ def reset_workflow(work: Workspace, request: ResetWorkflowExecutionRequest, *, e
     finish = request.workflow_task_finish_event_id
     if finish <= 1 or finish >= base.info.next_event_id:
         raise InvalidArgument("Workflow task finish ID must be > 1 && <= workflow last event ID.")
+    for operation in request.post_reset_operations:
+        if operation.WhichOneof("variant") != "update_workflow_options":
+            raise InvalidArgument(f"unsupported post reset operation: {_go_name(operation)}")
     current = work.find()
     if current is not None and request.request_id in (current.info.reset_request_id, current.info.create_request_id):
         return current.info.run_id
@@ -89,6 +93,13 @@ def reset_workflow(work: Workspace, request: ResetWorkflowExecutionRequest, *, e
     record_visibility(draft)
     work.make_current(draft)
     return run_id
+
+
+def _go_name(operation: PostResetOperation) -> str:
+    """The operation's kind as upstream's message has it: a Go type."""
+    kind = operation.WhichOneof("variant")
+    name = "".join(word.title() for word in kind.split("_")) if kind else ""
+    return f"*workflow.PostResetOperation_{name}_" if name else "<nil>"
 
 
 def excluded_types(

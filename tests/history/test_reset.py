@@ -91,6 +91,18 @@ def test_the_request_is_applied_once() -> None:
     assert reset(host, 4, request_id="another") != host.states[host.info.run_id].info.original_run_id
 
 
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [({"signal_workflow": {"signal_name": "s"}}, r"\*workflow\.PostResetOperation_SignalWorkflow_$"), ({}, "<nil>$")],
+)
+def test_what_can_not_be_done_after_a_reset_prevents_it(operation: dict[str, Any], kind: str) -> None:
+    host = started()
+    host.do()
+    with pytest.raises(InvalidArgument, match=f"unsupported post reset operation: {kind}"):
+        reset(host, 4, post_reset_operations=[operation])
+    assert host.types()[-1] == "WORKFLOW_TASK_COMPLETED"
+
+
 @pytest.mark.parametrize(("event_id", "text"), [(1, "must be > 1"), (99, "must be > 1"), (5, "Can only reset")])
 def test_only_the_end_of_a_task_can_be_reset_to(event_id: int, text: str) -> None:
     host = started()
