@@ -140,12 +140,16 @@ def _check_ids(attributes: Attributes, namespace: str) -> None:
             f"Required field WorkflowType is not set on {ON_COMMAND}. WorkflowId={workflow_id} "
             f"Namespace={namespace}"
         )
-    where = _where(attributes, namespace)
-    for name, value in (("WorkflowId", workflow_id), ("WorkflowType", workflow_type)):
-        if (length := id_size(value)) > ID_LIMIT:
-            raise InvalidArgument(
-                f"{name} on {ON_COMMAND} exceeds length limit. {where} Length={length} Limit={ID_LIMIT}"
-            )
+    if (length := id_size(workflow_id)) > ID_LIMIT:
+        raise InvalidArgument(
+            f"WorkflowId on {ON_COMMAND} exceeds length limit. WorkflowId={workflow_id} "
+            f"Length={length} Limit={ID_LIMIT} WorkflowType={workflow_type} Namespace={namespace}"
+        )
+    if (length := id_size(workflow_type)) > ID_LIMIT:
+        raise InvalidArgument(
+            f"WorkflowType on {ON_COMMAND} exceeds length limit. WorkflowId={workflow_id} "
+            f"WorkflowType={workflow_type} Length={length} Limit={ID_LIMIT} Namespace={namespace}"
+        )
 
 
 def _checked_policy(ctx: CommandContext, attributes: Attributes, where: str) -> RetryPolicy | None:
