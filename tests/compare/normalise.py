@@ -32,8 +32,17 @@ from tests.behaviours.harness import status_of
 
 SPACES = re.compile("[ \u00a0]+")  # Go's protobuf varies them on purpose
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# Present or not is what can be said of these: an order or a size of the server's own.
-OPAQUE = {"task_token", "next_page_token", "history_size_bytes", "task_id", "version", "clock", "execution_duration"}
+# Present or not is what can be said of these: an order, a size, a number of writes of the server's own.
+OPAQUE = {
+    "task_token",
+    "next_page_token",
+    "history_size_bytes",
+    "task_id",
+    "version",
+    "clock",
+    "execution_duration",
+    "state_transition_count",
+}
 # The load at the moment, and how the server is divided.
 IGNORED = {"backlog_count_hint", "poller_scaling_decision", "poller_group_id", "poller_group_infos"}
 DRAWN_BY_MATCHING = {"workflow_task_started_event_attributes", "activity_task_started_event_attributes"}
@@ -131,8 +140,10 @@ class Normaliser:
     def _field(self, field: FieldDescriptor, value: Any) -> Any:
         if field.name in OPAQUE:
             return "<present>"
+        if field.name == "first_workflow_task_backoff" and value.ToNanoseconds() % 1_000_000_000:
+            return "<until the next time>"
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            return {self._text(str(key)): self(value[key]) for key in sorted(value)}
+            return self._map(value)
         if field.type == FieldDescriptor.TYPE_ENUM:
             names = field.enum_type.values_by_number
             plain = [names[v].name if v in names else v for v in (value if is_list(field) else [value])]
@@ -141,6 +152,17 @@ class Normaliser:
             return self(value)
         key = UNORDERED.get(field.name)
         return [self(item) for item in (sorted(value, key=lambda item: getattr(item, key)) if key else value)]
+
+    def _map(self, value: Mapping[Any, Any]) -> dict[str, Any]:
+        """Ids that a server draws all look the same here: a second one counts."""
+        plain: dict[str, Any] = {}
+        for key, item in sorted(((self._text(str(key)), self(value[key])) for key in value), key=repr):
+            name, count = key, 1
+            while name in plain:
+                count += 1
+                name = f"{key} ({count})"
+            plain[name] = item
+        return plain
 
     def _payload(self, payload: Payload) -> Any:
         metadata = {key: value.decode(errors="backslashreplace") for key, value in sorted(payload.metadata.items())}

@@ -147,15 +147,6 @@ async def children_whose_id_is_taken(w: World) -> None:
 
 
 @scenario
-async def children_with_one_id_in_one_task(w: World) -> None:
-    run = await w.start()
-    task = await w.workflow_task(run.queue)
-    await w.told("told", w.complete_task(task, w.child(), w.child()))
-    await w.reached(run, "START_CHILD_WORKFLOW_EXECUTION_FAILED")
-    await w.do(run)
-
-
-@scenario
 async def children_with_their_parents_id(w: World) -> None:
     run = await w.start()
     task = await w.workflow_task(run.queue)

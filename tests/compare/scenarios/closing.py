@@ -126,6 +126,13 @@ async def continues_as_cron(w: World) -> None:
 
 
 @scenario
+async def continues_with_a_bad_cron(w: World) -> None:
+    run = await w.start()
+    await w.do(run, again(w, cron_schedule="nonsense"))
+    await w.do(run)
+
+
+@scenario
 async def continues_a_cron(w: World) -> None:
     run = await w.start(cron_schedule="@every 1s")
     await w.do(run, again(w, cron_schedule="@every 1s"))

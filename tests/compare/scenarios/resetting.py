@@ -103,7 +103,6 @@ async def resets_with_updates(w: World) -> None:
     new = await told_new(w, run, 4)
     task = w.note("its task", await w.workflow_task(new.queue))
     await answer(w, task, outcomes(task))
-    await w.told("known update", update(w, new, "u", deadline_s=3))
     new = await told_new(
         w, run, 4, "without updates", request_id="r2", reset_reapply_exclude_types=[f"{EXCLUDE}UPDATE"]
     )
