@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from msgspec import Struct
 
+from common.callback_addresses import CallbackAddress
+
 SERVER_VERSION = "1.32.0"
 """The upstream version whose API this is: SDKs and the UI compare it as a semantic version."""
 
@@ -55,6 +57,9 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     link_limit: int = 4_000
     callbacks_per_execution: int = 2_000
     callback_url_limit: int = 1_000
+    callback_header_limit: int = 8 * 1024
+    callback_addresses: tuple[CallbackAddress, ...] = ()
+    """Where completion callbacks may go; nowhere by default."""
     fairness_key_limit: int = 64
     history_page: int = 256
     visibility_page: int = 1_000

@@ -34,6 +34,14 @@ class HistoryConfig(Struct, kw_only=True, frozen=True):
     default_activity_retry_initial: timedelta = timedelta(seconds=1)
     default_activity_retry_maximum_multiple: float = 100.0
     default_activity_retry_coefficient: float = 2.0
+    callbacks_limit: int = 2_000
+    """Completion callbacks of one run."""
+    callback_timeout: timedelta = timedelta(seconds=10)
+    """Of one request."""
+    callback_retry_first: timedelta = timedelta(seconds=1)
+    callback_retry_longest: timedelta = timedelta(hours=1)
+    callback_requests_at_once: int = 32
+    """To one destination for one namespace; more wait."""
     cache_runs: int = 4_000
     cache_bytes: int = 64 * 1024 * 1024
     timer_look_ahead: timedelta = timedelta(minutes=5)

@@ -22,6 +22,7 @@ LIVE = frozenset(
     (
         # what only callers know
         "namespace_id", "create_request_id", "cancel_request_id", "reset_to_run_id", "reset_request_id",
+        "delete_when_called",
         # when to look again, and bookkeeping
         "deadline_at", "state_transition_count",
         # the pending workflow task (compared apart) and its attempts
@@ -45,6 +46,8 @@ ACTIVITY_FIELDS = ("activity_id", "activity_type", "first_scheduled_at", "cancel
 """The rest of a pending activity may be changed by its attempts and by UpdateActivityOptions."""
 TIMER_FIELDS = ("started_event_id", "fires_at")
 CHILD_FIELDS = ("namespace", "workflow_id", "workflow_type", "run_id", "started_event_id", "parent_close_policy")
+CALLBACK_FIELDS = ("callback", "request_id", "registered_at")
+"""How often it was tried and what came of it are no events."""
 UPDATE_FIELDS = ("state", "accepted_event_id", "completed_event_id", "outcome")
 
 INFO_FIELDS = tuple(name for name in ExecutionInfo.__struct_fields__ if name not in LIVE)
@@ -69,6 +72,7 @@ def _differences(stored: ExecutionState, folded: ExecutionState) -> Iterator[str
     yield from _items("externalCancel", stored.external_cancels, folded.external_cancels, ("initiated_event_id",))
     yield from _items("update", stored.updates, folded.updates, UPDATE_FIELDS)
     yield from _items("requestId", stored.request_ids, folded.request_ids, ("event_type", "event_id"))
+    yield from _items("callback", stored.callbacks, folded.callbacks, CALLBACK_FIELDS)
 
 
 def _lasting(attributes: Mapping[str, Payload]) -> dict[str, Payload]:

@@ -40,6 +40,9 @@ from common.records import Record
 RUNNING = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
 
 
+CallbackState = Literal["standby", "scheduled", "backingOff", "succeeded", "failed"]
+
+
 class ParentInfo(Record, kw_only=True):
     """The parent that started this run as a child."""
 
@@ -185,13 +188,15 @@ class ExecutionInfo(Record, kw_only=True):
     search_attributes: dict[str, Payload] = field(default_factory=dict)
     priority: Priority | None = None
     versioning_override: VersioningOverride | None = None
-    completion_callbacks: list[Callback] = field(default_factory=list)
     user_metadata: UserMetadata | None = None
     links: list[Link] = field(default_factory=list)
     reset_points: list[ResetPointInfo] = field(default_factory=list)
     pause: PauseInfo | None = None
     assigned_build_id: str = ""
     inherited_build_id: str = ""
+
+    delete_when_called: bool = False
+    """The run was deleted while completion callbacks had to be made: the last of them takes it with it."""
 
 
 class ActivityItem(Record, kw_only=True):
@@ -305,6 +310,24 @@ class RequestIdItem(Record, kw_only=True):
     """0 while that event is buffered."""
 
 
+class CallbackItem(Record, kw_only=True):
+    """An HTTP call to make when the run's chain has ended; key: its number, from 1 in order of attachment."""
+
+    number: int
+    callback: Callback
+    request_id: str = ""
+    """The request that attached it to the running workflow; empty when it came with the start."""
+    registered_at: datetime
+    state: CallbackState = "standby"
+    attempt: int = 0
+    """How often it was tried."""
+    last_attempt_at: datetime | None = None
+    """When the last try ended."""
+    last_failure: Failure | None = None
+    next_attempt_at: datetime | None = None
+    """Set in back-off."""
+
+
 class CurrentRun(Record, kw_only=True):
     """The newest run of a workflow id, the `current_runs` row."""
 
@@ -326,6 +349,7 @@ TransferKind = Literal[
     "cancelExternal",
     "closeExecution",
     "deleteExecution",
+    "invokeCallback",
 ]
 
 
@@ -340,7 +364,7 @@ class TransferTask(Record, kw_only=True):
     task_queue: str = ""
     sticky: bool = False
     event_id: int = 0
-    """The scheduled or initiated event it is about."""
+    """The scheduled or initiated event it is about; of a callback its number."""
     attempt: int = 0
     stamp: int = 0
     schedule_to_start: timedelta = ZERO
@@ -348,7 +372,7 @@ class TransferTask(Record, kw_only=True):
     priority: Priority | None = None
 
 
-TimerKind = Literal["userTimer", "activityRetry", "workflowBackoff", "deleteRetained"]
+TimerKind = Literal["userTimer", "activityRetry", "workflowBackoff", "callbackRetry"]
 
 
 class TimerTask(Record, kw_only=True):
@@ -361,7 +385,7 @@ class TimerTask(Record, kw_only=True):
     run_id: str
     due_at: datetime
     command_sequence: int = 0
-    """The event the timer came from: timer started, activity scheduled."""
+    """The event the timer came from: timer started, activity scheduled; of a callback its number."""
     timer_id: str = ""
     attempt: int = 0
     stamp: int = 0

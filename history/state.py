@@ -21,6 +21,7 @@ from common.records import Record
 from history.records import (
     ActivityItem,
     BufferedEvent,
+    CallbackItem,
     ChildItem,
     ExecutionInfo,
     ExternalCancelItem,
@@ -153,6 +154,7 @@ PERSISTED: dict[str, tuple[str, type[Record], type]] = {
     "updates": ("update", UpdateItem, str),
     "buffered": ("bufferedEvent", BufferedEvent, int),
     "request_ids": ("requestId", RequestIdItem, str),
+    "callbacks": ("callback", CallbackItem, int),
 }
 """Attribute of the state → `kind` in `pending_items`, its record, and the type of its key."""
 
@@ -172,6 +174,7 @@ class ExecutionState(Struct, kw_only=True):
     updates: dict[str, UpdateItem] = field(default_factory=dict)
     buffered: dict[int, BufferedEvent] = field(default_factory=dict)
     request_ids: dict[str, RequestIdItem] = field(default_factory=dict)
+    callbacks: dict[int, CallbackItem] = field(default_factory=dict)
 
     # derived or in memory only
     activity_ids: dict[str, int] = field(default_factory=dict)
@@ -204,6 +207,7 @@ class Draft:
     updates: ItemMap[str, UpdateItem]
     buffered: ItemMap[int, BufferedEvent]
     request_ids: ItemMap[str, RequestIdItem]
+    callbacks: ItemMap[int, CallbackItem]
     activity_ids: ItemMap[str, int]
     admitted: ItemMap[str, AdmittedUpdate]
 

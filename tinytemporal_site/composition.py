@@ -159,7 +159,9 @@ class Process:
             namespaces=self.namespaces,
             clock=self.clock,
             config=FrontendConfig(
-                history_shards=settings.NUM_HISTORY_SHARDS, persistence_store=self.databases["default"].dialect
+                history_shards=settings.NUM_HISTORY_SHARDS,
+                persistence_store=self.databases["default"].dialect,
+                callback_addresses=settings.CALLBACK_ALLOWED_ADDRESSES,
             ),
             address=f"{settings.BIND_ADDRESS}:{settings.FRONTEND_PORT}",
         )

@@ -10,6 +10,8 @@ import re
 from django.core.exceptions import ImproperlyConfigured
 from environ import Env
 
+from common.callback_addresses import CallbackAddress
+
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
@@ -72,6 +74,18 @@ def read_list(env: Env, *, name: str, default: list[str]) -> list[str]:
     """A comma-separated list; blanks around items and empty items are dropped."""
     text = read_text(env, name=name, default="")
     return [item.strip() for item in text.split(",") if item.strip()] or default
+
+
+def read_callback_addresses(env: Env, *, name: str) -> tuple[CallbackAddress, ...]:
+    """`*.example.com,http://localhost:*`; unset: none."""
+    addresses = []
+    for text in read_list(env, name=name, default=[]):
+        try:
+            addresses.append(CallbackAddress.parse(text))
+        except ValueError as error:
+            wanted = f"a list such as *.example.com,http://localhost:*, and of {text!r}: {error}"
+            raise refuse(name=name, value=text, wanted=wanted) from None
+    return tuple(addresses)
 
 
 def read_shard_databases(env: Env, *, name: str, shards: int) -> dict[int, str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from temporalio.api.common.v1 import Callback, Link
 
+from common.callback_addresses import check_address
 from common.errors import InvalidArgument, Unimplemented
 from frontend.checks.ids import too_long
 from frontend.config import FrontendConfig
@@ -46,21 +47,29 @@ def check_links(links: Sequence[Link], *, config: FrontendConfig) -> None:
 
 
 def check_callbacks(callbacks: Sequence[Callback], *, config: FrontendConfig) -> None:
-    """No address is allowed for callbacks: as upstream without a configured list."""
+    """Count, addresses and headers; the names of headers are made lower case."""
     if len(callbacks) > config.callbacks_per_execution:
         raise InvalidArgument(f"cannot attach more than {config.callbacks_per_execution} callbacks to an execution")
     for callback in callbacks:
         variant = callback.WhichOneof("variant")
         if variant is None:
             raise Unimplemented("unknown callback variant: <nil>")
-        if variant != "nexus":
-            continue
-        url = callback.nexus.url
-        if too_long(url, config.callback_url_limit):
-            raise InvalidArgument(
-                f"invalid url: url length longer than max length allowed of {config.callback_url_limit}"
-            )
-        raise InvalidArgument(f"invalid url: url does not match any configured callback address: {url}")
+        if variant == "nexus":
+            _check_nexus(callback.nexus, config)
+
+
+def _check_nexus(callback: Callback.Nexus, config: FrontendConfig) -> None:
+    if too_long(callback.url, config.callback_url_limit):
+        raise InvalidArgument(f"invalid url: url length longer than max length allowed of {config.callback_url_limit}")
+    check_address(callback.url, allowed=config.callback_addresses)
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in callback.header.items())
+    if size > config.callback_header_limit:
+        raise InvalidArgument(
+            f"invalid header: header size longer than max allowed size of {config.callback_header_limit}"
+        )
+    headers = {name.lower(): value for name, value in callback.header.items()}
+    callback.header.clear()
+    callback.header.update(headers)
 
 
 def with_callback_links(links: Iterable[Link], callbacks: Iterable[Callback]) -> list[Link]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from temporalio.api.common.v1 import Memo, SearchAttributes, WorkflowExecution, WorkflowType
 from temporalio.api.enums.v1 import (
-    CallbackState,
     EventType,
     PendingWorkflowTaskState,
     TaskQueueKind,
@@ -12,7 +11,6 @@ from temporalio.api.enums.v1 import (
 )
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflow.v1 import (
-    CallbackInfo,
     PendingChildExecutionInfo,
     PendingWorkflowTaskInfo,
     RequestIdInfo,
@@ -26,6 +24,7 @@ from temporalio.api.workflow.v1 import (
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse
 
 from common.protos import duration, optional_timestamp, timestamp
+from history.api.callback_infos import callback_infos
 from history.api.pending_activities import pending_activity
 from history.engine.engine import Engine
 from history.records import ExecutionInfo, RequestIdItem, WorkflowTask
@@ -47,7 +46,7 @@ async def describe_workflow_execution(
         workflow_execution_info=execution_info(info),
         workflow_extended_info=extended_info(state),
         pending_activities=[pending_activity(item, now=now) for item in state.activities.values()],
-        callbacks=callbacks(info),
+        callbacks=callback_infos(state, is_blocked=engine.callbacks.is_blocked),
     )
     if is_open(info.status):
         response.pending_children.extend(pending_children(state))
@@ -160,18 +159,3 @@ def pending_task(task: WorkflowTask) -> PendingWorkflowTaskInfo:
         started_time=optional_timestamp(task.started_at),
         attempt=task.attempt,
     )
-
-
-def callbacks(info: ExecutionInfo) -> list[CallbackInfo]:
-    """What is called when the run closes."""
-    closed = CallbackInfo.Trigger(workflow_closed=CallbackInfo.WorkflowClosed())
-    return [
-        CallbackInfo(
-            callback=callback,
-            trigger=closed,
-            registration_time=timestamp(info.started_at),
-            state=CallbackState.CALLBACK_STATE_STANDBY,
-        )
-        for callback in info.completion_callbacks
-        if callback.HasField("nexus")
-    ]

@@ -5,22 +5,24 @@ Source: upstream's Apply…Event functions in service/history/workflow/mutable_s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from google.protobuf.message import Message
+from temporalio.api.common.v1 import Callback
 from temporalio.api.enums.v1 import EventType, ParentClosePolicy, WorkflowExecutionStatus
 from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
 
 from common.protos import from_duration, from_timestamp
 from history.apply import applies
-from history.records import ExecutionInfo, ParentInfo, RequestIdItem
+from history.records import CallbackItem, ExecutionInfo, ParentInfo, RequestIdItem
 from history.state import Draft
 
 DROPPED_AT_CLOSE = (
     "activities", "timers", "external_signals", "external_cancels", "buffered", "activity_ids", "admitted",
 )  # fmt: skip
 """What a run no longer waits for once it has closed. Request ids stay (a repeated signal to a closed run changes
-nothing), so do updates (their outcome is asked for until retention ends)."""
+nothing), so do updates (their outcome is asked for until retention ends) and callbacks (now is their time)."""
 
 
 @applies(EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED)
@@ -35,7 +37,6 @@ def apply_started(draft: Draft, event: HistoryEvent) -> None:
     info.memo = {name: _own(value) for name, value in attributes.memo.fields.items()}
     indexed = attributes.search_attributes.indexed_fields
     info.search_attributes = {name: _own(value) for name, value in indexed.items()}
-    info.completion_callbacks = [_own(callback) for callback in attributes.completion_callbacks]
     info.links = [_own(link) for link in event.links]
     info.reset_points = [_own(point) for point in attributes.prev_auto_reset_points.points]
     info.inherited_build_id = info.assigned_build_id = attributes.inherited_build_id
@@ -52,6 +53,7 @@ def apply_started(draft: Draft, event: HistoryEvent) -> None:
     _apply_times(info, attributes, event)
     _apply_chain(info, attributes)
     _apply_parent(info, attributes)
+    add_callbacks(draft, attributes.completion_callbacks, event)
 
 
 M = TypeVar("M", bound=Message)
@@ -121,11 +123,23 @@ def apply_options_updated(draft: Draft, event: HistoryEvent) -> None:
         info.versioning_override = _own(attributes.versioning_override)
     if attributes.HasField("priority"):
         info.priority = _own(attributes.priority)
-    if attributes.attached_completion_callbacks:
-        info.completion_callbacks = [*info.completion_callbacks, *attributes.attached_completion_callbacks]
+    add_callbacks(
+        draft, attributes.attached_completion_callbacks, event, request_id=attributes.attached_request_id
+    )
     remember_request(draft, attributes.attached_request_id, event)
     for update in attributes.workflow_update_options:
         remember_request(draft, update.attached_request_id, event)
+
+
+def add_callbacks(draft: Draft, callbacks: Iterable[Callback], event: HistoryEvent, *, request_id: str = "") -> None:
+    for callback in callbacks:
+        number = len(draft.callbacks) + 1
+        draft.callbacks[number] = CallbackItem(
+            number=number,
+            callback=_own(callback),
+            request_id=request_id,
+            registered_at=from_timestamp(event.event_time),
+        )
 
 
 def remember_request(draft: Draft, request_id: str, event: HistoryEvent) -> None:

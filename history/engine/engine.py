@@ -20,6 +20,7 @@ from common.contracts.visibility import VisibilityClient
 from common.errors import NotFound, ShardOwnershipLost, Unavailable
 from common.ids import shard_for
 from common.service import Service
+from history.callbacks.sender import CallbackSender
 from history.config import HistoryConfig
 from history.engine.batch import Committed, CurrentMissing, Operation
 from history.engine.cache import EVENTS_KEPT, CachedRun, RunCache
@@ -76,6 +77,7 @@ class Engine(Service):
         self.cache = RunCache(max_runs=config.cache_runs, max_bytes=config.cache_bytes)
         self.controller = ShardController(engine=self, owns=owns, refresh=refresh)
         self.shards = self.controller.held
+        self.callbacks = CallbackSender(clock=clock, config=config)
         self.operations: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._databases = databases or {}
@@ -109,6 +111,7 @@ class Engine(Service):
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.callbacks.stop()
         for committer in self.committers.values():
             await committer.stop()
         self.controller.unload_all()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 IN_FLIGHT_LIMIT = 256
+OUTBOUND = frozenset(("invokeCallback",))
+"""Kinds that wait for the world outside: they take no other task's place, and their own number is bounded by their handler."""
 FLUSH_AFTER = timedelta(milliseconds=200)
 """Handled rows are deleted by whatever commit comes next, and by one of their own after this long."""
 
@@ -37,6 +39,7 @@ class TransferProcessor(Service):
         self._shard = shard
         self._feed: TaskFeed[TransferTask] = TaskFeed(read=self._read, ready=self._pump, clock=engine.clock)
         self._in_flight: set[asyncio.Task[None]] = set()
+        self._outbound: set[asyncio.Task[None]] = set()
         self._stopped = False
 
     async def start(self) -> None:
@@ -46,15 +49,16 @@ class TransferProcessor(Service):
     async def stop(self) -> None:
         self._stopped = True
         await self._feed.stop()
-        for task in self._in_flight:
+        running = self._in_flight | self._outbound
+        for task in running:
             task.cancel()
-        if self._in_flight:
-            await asyncio.wait(self._in_flight)
+        if running:
+            await asyncio.wait(running)
 
     @property
     def waiting(self) -> int:
         """Tasks in memory, waiting or being handled."""
-        return len(self._feed) + len(self._in_flight)
+        return len(self._feed) + len(self._in_flight) + len(self._outbound)
 
     def put(self, tasks: list[TransferTask]) -> None:
         self._feed.put(tasks)
@@ -68,6 +72,10 @@ class TransferProcessor(Service):
             if task is None:
                 return
             running = asyncio.get_running_loop().create_task(self._handle(task), name=f"{task.kind} {task.task_id}")
+            if task.kind in OUTBOUND:
+                self._outbound.add(running)
+                running.add_done_callback(self._outbound.discard)
+                continue
             self._in_flight.add(running)
             running.add_done_callback(self._finished)
 

@@ -13,11 +13,11 @@ from common.errors import NamespaceNotFound, NotFound, WorkflowExecutionAlreadyS
 from history.apply.children import start_request_id
 from history.engine.engine import Engine
 from history.engine.transfer_tasks import handles_transfer
-from history.processors.events import is_reset, read_event
+from history.processors.events import read_event
 from history.records import ChildItem, ExecutionInfo, TransferTask
 from history.state import ExecutionState
 from history.transitions.children import record_start_failed, record_started
-from history.transitions.close import is_open
+from history.transitions.close import is_open, is_reset
 
 Cause = StartChildWorkflowExecutionFailedCause
 

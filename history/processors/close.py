@@ -13,11 +13,11 @@ from common.contracts.history import ChildClosed
 from common.errors import NamespaceNotFound, NotFound
 from history.engine.engine import Engine
 from history.engine.transfer_tasks import handles_transfer
-from history.processors.events import is_reset, read_event
+from history.processors.events import read_event
 from history.records import ChildItem, TransferTask
 from history.state import ExecutionState
 from history.transitions.children import drop_children
-from history.transitions.close import SERVER_IDENTITY, is_open
+from history.transitions.close import SERVER_IDENTITY, is_open, is_reset
 
 GONE = (NotFound, NamespaceNotFound)
 AT_ONCE = 100

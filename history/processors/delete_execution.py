@@ -6,7 +6,7 @@ from history.engine.engine import Engine
 from history.engine.transfer_tasks import handler_of, handles_transfer
 from history.records import TransferTask
 from history.transitions.close import is_open
-from history.transitions.delete import delete_run
+from history.transitions.delete import delete_when_told
 from history.workspace import Workspace
 
 
@@ -24,4 +24,4 @@ async def delete_execution(engine: Engine, task: TransferTask) -> None:
 def _delete(work: Workspace, run_id: str) -> None:
     draft = work.find(run_id)
     if draft is not None and not is_open(draft.info.status):
-        delete_run(draft)
+        delete_when_told(draft)

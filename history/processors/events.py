@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from common.errors import NotFound
 from history.engine.engine import Engine
 from history.state import ExecutionState
-from history.transitions.reset import RESETTER_IDENTITY
 
 
 async def read_event(engine: Engine, state: ExecutionState, event_id: int) -> HistoryEvent:
@@ -24,11 +22,3 @@ async def read_event(engine: Engine, state: ExecutionState, event_id: int) -> Hi
     if not events:
         raise NotFound(f"event {event_id} of run {info.run_id} is not stored")
     return events[0]
-
-
-def is_reset(close_event: HistoryEvent) -> bool:
-    """Whether the run ended because it was reset: another run has taken its place, parent and children included."""
-    return (
-        close_event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED
-        and close_event.workflow_execution_terminated_event_attributes.identity == RESETTER_IDENTITY
-    )

@@ -3,6 +3,7 @@
     close_run(draft, attributes, *, links=()) -> HistoryEvent
     end_started_task(draft) -> None     before a close that no workflow task asked for (terminate, timeout)
     is_open(status) -> bool
+    is_reset(close_event) -> bool       another run has taken its place
 
 The close event is the run's last. What it waited for is dropped with it (see `history.apply.lifecycle`), its user timers'
 rows too; other due or queued work finds the run closed and is forgotten.
@@ -14,12 +15,13 @@ from collections.abc import Iterable
 
 from google.protobuf.message import Message
 from temporalio.api.common.v1 import Link
-from temporalio.api.enums.v1 import WorkflowExecutionStatus, WorkflowTaskFailedCause
+from temporalio.api.enums.v1 import EventType, WorkflowExecutionStatus, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 
 from history.events import add_event, flush_buffered
 from history.records import TransferTask
 from history.state import Draft
+from history.transitions.callbacks import schedule_callbacks
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import fail_workflow_task
 
@@ -31,11 +33,22 @@ OPEN = frozenset(
 )
 SERVER_IDENTITY = "history-service"
 """Upstream's identity for what the history service does of itself."""
+RESETTER_IDENTITY = "history-resetter"
+"""Upstream's identity for the termination that makes way for a reset run."""
 
 
 def is_open(status: WorkflowExecutionStatus.ValueType) -> bool:
     """Whether a run in this status can still take events."""
     return status in OPEN
+
+
+def is_reset(close_event: HistoryEvent) -> bool:
+    """Whether the run ended because it was reset: another run has taken its place; parent, children and callbacks are
+    that one's now."""
+    return (
+        close_event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED
+        and close_event.workflow_execution_terminated_event_attributes.identity == RESETTER_IDENTITY
+    )
 
 
 def end_started_task(draft: Draft) -> None:
@@ -55,15 +68,17 @@ def end_started_task(draft: Draft) -> None:
 
 
 def close_run(draft: Draft, attributes: Message, *, links: Iterable[Link] = ()) -> HistoryEvent:
-    """Add the close event, and intend what follows from it: the read model's picture, and the close task when a parent,
-    a child or a callback must hear of it."""
+    """Add the close event, and intend what follows from it: the read model's picture, the close task when a parent or a
+    child must hear of it, and the callbacks when it is the chain's end."""
     for timer in draft.timers.values():
         if timer.task_id:
             draft.deleted_timer_tasks.append(timer.task_id)
     event = add_event(draft, attributes, links=links)
     record_visibility(draft)
+    info = draft.info
+    if not info.continued_to_run_id and not is_reset(event):
+        schedule_callbacks(draft)
     if must_tell_others(draft):
-        info = draft.info
         draft.transfer_tasks.append(
             TransferTask(
                 task_id=draft.work.next_task_id(),
@@ -79,8 +94,7 @@ def close_run(draft: Draft, attributes: Message, *, links: Iterable[Link] = ()) 
 
 
 def must_tell_others(draft: Draft) -> bool:
-    """Whether anything is to be done elsewhere now that the run has closed. A parent and the callbacks wait for the
-    chain's end, children follow their own parent's run."""
+    """Whether other executions must hear that the run has closed. A parent waits for the chain's end, children follow their
+    own parent's run."""
     info = draft.info
-    ended = not info.continued_to_run_id
-    return bool(draft.children) or (ended and (info.parent is not None or bool(info.completion_callbacks)))
+    return bool(draft.children) or (info.parent is not None and not info.continued_to_run_id)

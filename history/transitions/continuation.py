@@ -112,8 +112,10 @@ def start_follow_up(
     attributes.identity = ""
     attributes.eager_execution_accepted = False
     attributes.attempt = info.attempt + 1 if follow_up.is_retry else 1
-    if not follow_up.is_retry:
-        attributes.ClearField("completion_callbacks")
+    attributes.ClearField("completion_callbacks")
+    if follow_up.is_retry:
+        attributes.completion_callbacks.extend(item.callback for item in draft.callbacks.values())
+    else:
         attributes.ClearField("inherited_pinned_version")
         attributes.ClearField("inherited_auto_upgrade_info")
     attributes.ClearField("continued_failure")
@@ -210,7 +212,7 @@ def continued_attributes(
         initiator=command.initiator or Initiator.CONTINUE_AS_NEW_INITIATOR_WORKFLOW,
         cron_schedule=command.cron_schedule,
         workflow_id=info.workflow_id,
-        completion_callbacks=info.completion_callbacks,
+        completion_callbacks=[item.callback for item in draft.callbacks.values()],
         priority=info.priority,
         input=_optional(command, "input"),
         header=_optional(command, "header"),

@@ -1,18 +1,23 @@
 """Deleting runs.
 
     delete_workflow(work, *, run_id) -> None     DeleteWorkflowExecution's rules
+    delete_when_told(draft) -> None              remove a closed run once its callbacks are made
+    delete_expired(work, *, run_id, closed_until) -> bool     retention
     delete_run(draft) -> None                    remove a closed run and all its rows
 
-A running one is terminated first, in the same commit. When others must hear of its end (parent, children, callbacks) the run
-stays until they have: a `deleteExecution` transfer task does what a close task does, then deletes it. Otherwise it is gone at
-once.
+A running one is terminated first, in the same commit. When others must hear of its end the run stays until they have: for
+parent and children a `deleteExecution` transfer task does what a close task does, and the last of the callbacks that had to be
+made takes the run with it. Otherwise it is gone at once. Retention waits for no callback: it has had its time.
 Source: upstream's service/history/api/deleteworkflow.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from history.records import TransferTask, VisibilityIntent
 from history.state import Draft
+from history.transitions.callbacks import callbacks_to_make
 from history.transitions.close import SERVER_IDENTITY, is_open, must_tell_others
 from history.transitions.terminate import terminate_run
 from history.workspace import Workspace
@@ -24,7 +29,7 @@ def delete_workflow(work: Workspace, *, run_id: str) -> None:
     if is_open(draft.info.status):
         terminate_run(draft, reason="Delete workflow execution", identity=SERVER_IDENTITY)
     if not must_tell_others(draft):
-        delete_run(draft)
+        delete_when_told(draft)
         return
     info = draft.info
     draft.transfer_tasks = [task for task in draft.transfer_tasks if task.kind != "closeExecution"]
@@ -39,6 +44,26 @@ def delete_workflow(work: Workspace, *, run_id: str) -> None:
             available_at=work.now,
         )
     )
+
+
+def delete_when_told(draft: Draft) -> None:
+    """Remove a closed run now, or with the last callback that is still to be made."""
+    if callbacks_to_make(draft):
+        draft.info.delete_when_called = True
+    else:
+        delete_run(draft)
+
+
+def delete_expired(work: Workspace, *, run_id: str, closed_until: datetime) -> bool:
+    """Remove a run whose retention is over; whether it is gone. One whose children wait for the close task stays."""
+    draft = work.find(run_id)
+    if draft is None:
+        return True
+    closed_at = draft.info.closed_at
+    if closed_at is None or closed_at > closed_until or draft.children:
+        return False
+    delete_run(draft)
+    return True
 
 
 def delete_run(draft: Draft) -> None:

@@ -36,7 +36,7 @@ from history.state import Draft
 from history.transitions.activities import dispatch_activity
 from history.transitions.begin import blank_info
 from history.transitions.children import dispatch_start
-from history.transitions.close import SERVER_IDENTITY, is_open
+from history.transitions.close import RESETTER_IDENTITY, SERVER_IDENTITY, is_open
 from history.transitions.deadlines import recompute_deadline
 from history.transitions.external import dispatch_cancel, dispatch_signal
 from history.transitions.options import apply_options
@@ -49,8 +49,6 @@ from history.transitions.workflow_tasks import fail_workflow_task, schedule_work
 from history.workspace import Workspace
 
 Exclude = ResetReapplyExcludeType
-RESETTER_IDENTITY = "history-resetter"
-"""Upstream's identity of what a reset does."""
 
 Known = Mapping[str, Sequence[HistoryEvent]]
 """Run id → its events, from the first, as far as they were known before the transition."""

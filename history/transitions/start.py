@@ -26,6 +26,7 @@ from history.events import add_event
 from history.payloads import encode_string
 from history.records import RUNNING, CurrentRun
 from history.transitions.begin import StartWorkflow, begin_run, first_run_attributes
+from history.transitions.callbacks import check_callbacks_limit
 from history.transitions.close import SERVER_IDENTITY, is_open
 from history.transitions.terminate import terminate_run
 from history.workspace import Workspace
@@ -177,6 +178,8 @@ def use_existing(work: Workspace, current: CurrentRun, request: StartWorkflowExe
     if not request.HasField("on_conflict_options"):
         return outcome
     options = request.on_conflict_options
+    if options.attach_completion_callbacks:
+        check_callbacks_limit(work.run(current.run_id), len(request.completion_callbacks))
     outcome.attached = options.attach_request_id
     add_event(
         work.run(current.run_id),

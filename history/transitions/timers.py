@@ -1,7 +1,7 @@
 """User timers, and what the rows of `timer_tasks` do when they are due.
 
     start_timer_task(draft, item) -> TimerItem       the row that fires a started timer
-    fire_timer(work, task) -> None                   a due row: user timer, activity retry, workflow back-off
+    fire_timer(work, task) -> None                   a due row: user timer, activity or callback retry, workflow back-off
 
 Each due row is deleted by the transition that handles it; one that finds its run, timer or attempt gone does only that.
 """
@@ -15,6 +15,7 @@ from history.events import add_event
 from history.records import TimerItem, TimerTask
 from history.state import Draft
 from history.transitions.activities import dispatch_activity, put
+from history.transitions.callbacks import retry_callback
 from history.transitions.workflow_tasks import schedule_first_workflow_task, schedule_workflow_task
 from history.workspace import Workspace
 
@@ -46,6 +47,8 @@ def fire_timer(work: Workspace, task: TimerTask) -> None:
     if draft is None:
         return
     draft.deleted_timer_tasks.append(task.task_id)
+    if task.kind == "callbackRetry":
+        retry_callback(draft, number=task.command_sequence, attempt=task.attempt)
     if draft.info.closed_at is not None:
         return
     if task.kind == "userTimer":

@@ -26,9 +26,11 @@ from temporalio.api.workflowservice.v1 import (
     StartWorkflowExecutionRequest,
 )
 
+from common.callback_addresses import CallbackAddress
+from frontend.config import FrontendConfig
 from tests.behaviours.harness import Refusal
 
-from .conftest import Setup
+from .conftest import Setup, serving
 
 TOO_LARGE = b"x" * (2 * 1024 * 1024 + 1)
 CENTURY_S = 3_153_600_000
@@ -219,6 +221,20 @@ async def test_a_signal_with_start_with_one_fault_is_refused_in_upstreams_words(
 async def test_an_unknown_callback_is_not_implemented(setup: Setup) -> None:
     refused = await setup.refused(start(completion_callbacks=[Callback()]))
     assert refused == Refusal(grpc.StatusCode.UNIMPLEMENTED, "unknown callback variant: <nil>")
+
+
+async def test_callbacks_to_allowed_addresses_are_taken_with_the_names_of_their_headers_in_lower_case() -> None:
+    config = FrontendConfig(callback_addresses=(CallbackAddress.parse("http://x"),), callback_header_limit=8)
+    async with serving(Setup(config=config)) as setup:
+        await setup.call(start(completion_callbacks=[callback("http://x/", {"Token": "abc"})]))
+        assert setup.history.last().completion_callbacks == [callback("http://x/", {"token": "abc"})]
+        refused = await setup.refused(start(completion_callbacks=[callback("http://x/", {"Token": "abcd"})]))
+        message = "invalid header: header size longer than max allowed size of 8"
+        assert refused == Refusal(grpc.StatusCode.INVALID_ARGUMENT, message)
+
+
+def callback(url: str, header: dict[str, str]) -> Callback:
+    return Callback(nexus=Callback.Nexus(url=url, header=header))
 
 
 @pytest.mark.parametrize("size", [256, 999, 1000])

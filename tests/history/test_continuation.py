@@ -65,7 +65,7 @@ def test_a_close_is_told_to_parent_and_callbacks_only_at_the_chains_end() -> Non
     host.do(command("continue_as_new_workflow_execution"))
     assert "closeExecution" not in [task.kind for task in host.transfer_tasks]
     assert host.info.parent == PARENT
-    assert host.info.completion_callbacks == [NEXUS]
+    assert [item.callback for item in host.state.callbacks.values()] == [NEXUS]
     host.advance(1)
     host.do(command("complete_workflow_execution"))
     (close,) = [task for task in host.transfer_tasks if task.kind == "closeExecution"]

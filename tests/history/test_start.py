@@ -120,7 +120,7 @@ def test_use_existing_attaches_what_is_asked_for_and_remembers_the_request() -> 
     assert event.worker_may_ignore
     assert list(event.links) == [link]
     assert host.last().attached_request_id == "again"
-    assert host.info.completion_callbacks == [NEXUS]
+    assert [item.callback for item in host.state.callbacks.values()] == [NEXUS]
     repeated = host.start(**fields)
     assert (repeated.kind, repeated.started, repeated.attached) == ("repeated", False, True)
     assert len(host.types()) == 3
@@ -196,7 +196,8 @@ def test_the_started_event_and_the_state_keep_what_the_client_gave() -> None:
     assert info.search_attributes == {"CustomInt": payload}
     assert info.retry_policy == RetryPolicy(maximum_attempts=3)
     assert info.priority == Priority(priority_key=2)
-    assert (info.completion_callbacks, info.links, info.user_metadata) == ([NEXUS], [link], metadata)
+    assert (info.links, info.user_metadata) == ([link], metadata)
+    assert [item.callback for item in host.state.callbacks.values()] == [NEXUS]
     assert host.visibility[info.run_id].memo == {"note": payload}
 
 

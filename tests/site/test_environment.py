@@ -12,6 +12,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from environ import Env
 
+from common.callback_addresses import CallbackAddress
 from tests.databases import PROJECT, server_environment
 from tests.site.command_line import run_python
 from tinytemporal_site import environment
@@ -101,6 +102,14 @@ def test_shard_databases(given: Given) -> None:
 def test_wrong_shard_databases_are_refused_by_name(given: Given, text: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=f"{NAME} is .* shards from 1 to 4"):
         environment.read_shard_databases(given(text), name=NAME, shards=4)
+
+
+def test_callback_addresses(given: Given) -> None:
+    assert environment.read_callback_addresses(given(None), name=NAME) == ()
+    found = environment.read_callback_addresses(given("*.example.com, http://localhost:*"), name=NAME)
+    assert found == (CallbackAddress("*.example.com"), CallbackAddress("localhost:*", allow_insecure=True))
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME} is .* it is no host"):
+        environment.read_callback_addresses(given("https://example.com/path"), name=NAME)
 
 
 def test_secret_key_is_made_once_and_kept_private(tmp_path: Path) -> None:

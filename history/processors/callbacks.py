@@ -1,0 +1,49 @@
+"""Making a completion callback. The answer is recorded after it came, so a crash between both has the call made again."""
+
+from __future__ import annotations
+
+import random
+
+from history.callbacks.completion import completion_request
+from history.callbacks.sender import HeldBack, Sent
+from history.engine.engine import Engine
+from history.engine.transfer_tasks import handles_transfer
+from history.processors.events import read_event
+from history.records import TransferTask
+from history.transitions.callbacks import Attempt, put_off, record_attempt
+from history.transitions.delete import delete_run
+from history.workspace import Workspace
+
+
+@handles_transfer("invokeCallback")
+async def invoke_callback(engine: Engine, task: TransferTask) -> None:
+    state = await engine.read(namespace=task.namespace, workflow_id=task.workflow_id, run_id=task.run_id)
+    item = state.callbacks.get(task.event_id)
+    if item is None or item.state != "scheduled" or item.attempt != task.attempt:
+        return
+    close_event = await read_event(engine, state, state.info.close_event_id)
+    request = completion_request(state, item, close_event)
+    attempt = Attempt(run_id=task.run_id, number=task.event_id, attempt=task.attempt)
+    try:
+        sent = await engine.callbacks.send(namespace=task.namespace, request=request)
+    except HeldBack as held:
+        until = held.until
+        await engine.update(
+            namespace=task.namespace,
+            workflow_id=task.workflow_id,
+            transition=lambda work: put_off(work, attempt, until=until),
+            reason="CallbackPutOff",
+        )
+        return
+    jitter = random.random()  # noqa: S311  nobody's secret
+    await engine.update(
+        namespace=task.namespace,
+        workflow_id=task.workflow_id,
+        transition=lambda work: _record(work, attempt, sent, jitter=jitter),
+        reason="CallbackAttempted",
+    )
+
+
+def _record(work: Workspace, attempt: Attempt, sent: Sent, *, jitter: float) -> None:
+    if record_attempt(work, attempt, error=sent.error, retryable=sent.retryable, jitter=jitter):
+        delete_run(work.run(attempt.run_id))

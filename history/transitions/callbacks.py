@@ -1,0 +1,151 @@
+"""Completion callbacks: HTTP calls that tell others how a chain of runs ended.
+
+    check_callbacks_limit(draft, more) -> None              before more are attached
+    schedule_callbacks(draft) -> None                       the chain has ended: make them
+    record_attempt(work, attempt, ...) -> None              what came of one try
+    put_off(work, attempt, *, until) -> None                a try that was not made, since its destination is held back
+    retry_callback(draft, *, number, attempt) -> None       a back-off is over
+    callbacks_to_make(draft) -> bool                        whether any is still to be made
+
+    standby ──close──► scheduled ──done──► succeeded
+                        ▲     │ ├──refused for good──► failed
+                        │     │ └──put off: stays scheduled, a timer brings it back
+                        └─ backingOff ◄──failed, to be tried again
+
+A scheduled callback has an `invokeCallback` transfer task or a `callbackRetry` timer, one in back-off has its timer. There is
+no last attempt: retention ends them.
+Source: upstream's chasm/lib/callback/statemachine.go.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
+from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
+
+from common.errors import FailedPrecondition
+from history.config import HistoryConfig
+from history.failures import stored_failure
+from history.records import CallbackItem, TimerTask, TransferTask
+from history.state import Draft
+from history.workspace import Workspace
+
+BACKOFF_COEFFICIENT = 2
+JITTER_PORTION = 0.2
+TO_MAKE = frozenset(("scheduled", "backingOff"))
+
+
+class Attempt(Struct, kw_only=True, frozen=True):
+    """One try of one callback; `attempt` tries were made before it."""
+
+    run_id: str
+    number: int
+    attempt: int
+
+
+def check_callbacks_limit(draft: Draft, more: int) -> None:
+    """Raises FAILED_PRECONDITION."""
+    limit, present = draft.work.config.callbacks_limit, len(draft.callbacks)
+    if present + more > limit:
+        raise FailedPrecondition(
+            f"cannot attach more than {limit} callbacks to a workflow ({present} callbacks already attached)"
+        )
+
+
+def callbacks_to_make(draft: Draft) -> bool:
+    return any(item.state in TO_MAKE for item in draft.callbacks.values())
+
+
+def schedule_callbacks(draft: Draft) -> None:
+    for item in list(draft.callbacks.values()):
+        if item.state == "standby":
+            _schedule(draft, item)
+
+
+def _schedule(draft: Draft, item: CallbackItem) -> None:
+    info = draft.info
+    draft.callbacks[item.number] = replace(item, state="scheduled", next_attempt_at=None)
+    draft.transfer_tasks.append(
+        TransferTask(
+            task_id=draft.work.next_task_id(),
+            kind="invokeCallback",
+            namespace=info.namespace,
+            workflow_id=info.workflow_id,
+            run_id=info.run_id,
+            event_id=item.number,
+            attempt=item.attempt,
+            available_at=draft.work.now,
+        )
+    )
+
+
+def record_attempt(
+    work: Workspace, attempt: Attempt, *, error: str = "", retryable: bool = True, jitter: float = 0.0
+) -> bool:
+    """`error`: why it failed, empty when it did not. `jitter` in [0, 1) spreads the retries. Returns whether all callbacks of a
+    run that was deleted are made now: its caller removes it."""
+    draft = work.find(attempt.run_id)
+    item = _tried(draft, attempt)
+    if draft is None or item is None:
+        return False
+    item = replace(item, attempt=item.attempt + 1, last_attempt_at=work.now, next_attempt_at=None)
+    if not error:
+        draft.callbacks[item.number] = replace(item, state="succeeded", last_failure=None)
+    else:
+        item = replace(item, last_failure=_failure(error, non_retryable=not retryable))
+        if retryable:
+            due = work.now + backoff(item.attempt, config=work.config, jitter=jitter)
+            draft.callbacks[item.number] = replace(item, state="backingOff", next_attempt_at=due)
+            _arm(draft, item, due)
+        else:
+            draft.callbacks[item.number] = replace(item, state="failed")
+    return draft.info.delete_when_called and not callbacks_to_make(draft)
+
+
+def put_off(work: Workspace, attempt: Attempt, *, until: datetime) -> None:
+    draft = work.find(attempt.run_id)
+    item = _tried(draft, attempt)
+    if draft is not None and item is not None:
+        _arm(draft, item, until)
+
+
+def retry_callback(draft: Draft, *, number: int, attempt: int) -> None:
+    item = draft.callbacks.get(number)
+    if item is not None and item.attempt == attempt and item.state in TO_MAKE:
+        _schedule(draft, item)
+
+
+def backoff(attempt: int, *, config: HistoryConfig, jitter: float) -> timedelta:
+    """The wait after try number `attempt`: doubled each time up to the longest, less up to a fifth."""
+    wait = config.callback_retry_first * float(BACKOFF_COEFFICIENT) ** min(attempt - 1, 30)
+    wait = min(wait, config.callback_retry_longest)
+    return wait * (1 - JITTER_PORTION + JITTER_PORTION * jitter)
+
+
+def _tried(draft: Draft | None, attempt: Attempt) -> CallbackItem | None:
+    """The callback, unless another try has been recorded since."""
+    item = draft.callbacks.get(attempt.number) if draft is not None else None
+    return item if item is not None and item.state == "scheduled" and item.attempt == attempt.attempt else None
+
+
+def _arm(draft: Draft, item: CallbackItem, due_at: datetime) -> None:
+    info = draft.info
+    draft.timer_tasks.append(
+        TimerTask(
+            task_id=draft.work.next_task_id(),
+            kind="callbackRetry",
+            namespace=info.namespace,
+            workflow_id=info.workflow_id,
+            run_id=info.run_id,
+            due_at=due_at,
+            command_sequence=item.number,
+            attempt=item.attempt,
+        )
+    )
+
+
+def _failure(message: str, *, non_retryable: bool) -> Failure | None:
+    info = ApplicationFailureInfo(non_retryable=non_retryable)
+    return stored_failure(Failure(message=message, application_failure_info=info))
