@@ -313,13 +313,25 @@ def ids(infos: list[WorkflowExecutionInfo]) -> list[str]:
 async def test_many_runs_in_a_range_or_with_an_item_come_in_order_too(store: SqlVisibilityStore) -> None:
     """Few are sorted, many are read in order: beyond FEW of both kinds, and with few of them left by another condition."""
     number = 2_100
-    tagged = {"CustomKeywordList": ["tag"]}
+    await store.index_attributes(CUSTOM)
     await store.apply(
-        [run(f"r{n:04}", minute=n, closed=n + 3, attributes=tagged, workflow_type=f"T{n % 700}") for n in range(number)]
+        [
+            run(
+                f"r{n:04}",
+                minute=n,
+                closed=n + 3,
+                workflow_type=f"T{n % 700}",
+                attributes={"CustomKeywordList": ["tag"], "CustomInt": n, "CustomKeyword": f"k{n:04}"},
+            )
+            for n in range(number)
+        ]
     )
     newest = [f"r{n:04}" for n in reversed(range(number))]
-    for query in ("HistoryLength >= 0", "ExecutionDuration > '1m'", "CustomKeywordList = 'tag'"):
+    for query in ("HistoryLength >= 0", "ExecutionDuration > '1m'", "CustomKeywordList = 'tag'", "CustomInt >= 0"):
         assert await listed(store, query, page_size=3_000) == newest
         assert await listed(store, f"{query} AND WorkflowType = 'T7'") == ["r1407", "r0707", "r0007"]
+    assert await listed(store, "CustomInt < 3") == ["r0002", "r0001", "r0000"]
+    assert await listed(store, "CustomInt BETWEEN 3 AND 5 AND WorkflowType != 'T4'") == ["r0005", "r0003"]
+    assert await listed(store, "CustomKeyword STARTS_WITH 'k000' AND CustomInt > 7") == ["r0009", "r0008"]
     early = NOON + timedelta(minutes=5)
     assert await listed(store, f"StartTime < '{early.isoformat()}'") == ["r0004", "r0003", "r0002", "r0001", "r0000"]

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 import msgspec
 
 from common.database import Database
-from visibility.filters.conditions import And, Attribute, Between, Compare, Condition, HasItem, HasPhrase
+from visibility.filters.conditions import And, Between, Compare, Condition, HasItem, HasPhrase, StartsWith
 from visibility.store.filtering import where_of_condition
-from visibility.store.statements import Where, count_few, estimate
+from visibility.store.indexes import index_name
+from visibility.store.statements import INDEX_EXISTS, Where, count_few, estimate
 
 FEW = 2_000
 FEW_ITEMS = 6_000
@@ -59,7 +60,7 @@ async def _has_few_items(database: Database, *, namespace: str, condition: Condi
 
 async def _index_of_few(database: Database, *, namespace: str, condition: Condition) -> str:
     for part in _conjuncts(condition):
-        index = _range_index(part)
+        index = await _range_index(database, part)
         if index:
             where = _in_namespace(namespace, part, dialect=database.dialect)
             [[number]] = await database.fetch(*count_few(where, index=index, limit=FEW + 1))
@@ -82,12 +83,17 @@ def _conjuncts(condition: Condition) -> Iterator[Condition]:
         yield condition
 
 
-def _range_index(condition: Condition) -> str:
-    """The index of a range of a column's values; "" for what is none."""
+async def _range_index(database: Database, condition: Condition) -> str:
+    """The index of a range of an attribute's values; "" for what is no range, or has none."""
     match condition:
-        case Compare(Attribute(column=column), "<" | "<=" | ">" | ">=") | Between(
-            Attribute(column=column), is_negated=False
+        case (
+            Compare(attribute, "<" | "<=" | ">" | ">=")
+            | Between(attribute, is_negated=False)
+            | StartsWith(attribute, is_negated=False)
         ):
-            return _INDEX_OF.get(column, "")
+            if attribute.column:
+                return _INDEX_OF.get(attribute.column, "")
+            name = index_name(attribute)
+            return name if await database.fetch(INDEX_EXISTS, [name]) else ""
         case _:
             return ""

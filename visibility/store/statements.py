@@ -34,6 +34,13 @@ FORGET_DELETED = RowsQuery(
     columns={"before": "time"},
 )
 
+# Whether SQLite has an index of that name.
+INDEX_EXISTS = Query(
+    "visibility_index_exists",
+    "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?",
+    postgresql="SELECT 1 WHERE to_regclass($1) IS NOT NULL",
+)
+
 
 class Where:
     """A condition of a read, as Django's compiler gives it: SQL with `%s` for each parameter and `%%` for a sign."""
