@@ -43,7 +43,7 @@ class HistoryConfig(Struct, kw_only=True, frozen=True):
     callback_requests_at_once: int = 32
     """To one destination for one namespace; more wait."""
     cache_runs: int = 4_000
-    cache_bytes: int = 64 * 1024 * 1024
+    cache_bytes: int = 32 * 1024 * 1024
     timer_look_ahead: timedelta = timedelta(minutes=5)
     heartbeat_task_limit: timedelta = timedelta(minutes=30)
     """How long a worker may keep extending one workflow task (local activities)."""

@@ -17,10 +17,10 @@ from history.state import ExecutionState
 
 EVENTS_KEPT = 2_048
 """How many of a run's newest events stay in memory; twice that many are never held."""
-ENTRY_BYTES = 2_048
-"""What an entry is taken to weigh besides its events."""
-EVENT_BYTES = 400
-"""What an event's message object weighs besides its serialized size, roughly."""
+ENTRY_BYTES = 4_096
+"""What an entry is taken to weigh besides its events: its records and maps, measured."""
+EVENT_BYTES = 1_400
+"""What an event's message weighs besides its serialized size: its tree of objects, measured."""
 
 
 class CachedRun:
