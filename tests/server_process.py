@@ -38,7 +38,7 @@ class LiveServer:
         self.log = log
         self.roles = roles
         self.ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
-        self._environment = environment or {}
+        self.environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._addresses: dict[str, str] = {}
 
@@ -115,7 +115,7 @@ class LiveServer:
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 command,
-                env=server_environment(database_url=self.database_url, **ports, **self._environment),
+                env=server_environment(database_url=self.database_url, **ports, **self.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

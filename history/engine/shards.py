@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from common.errors import Unavailable
+from common.service import RestartPolicy, TaskLoop
 from history.engine.feed import backoff
 from history.engine.shard import Shard
 from history.engine.timers import TimerProcessor
@@ -33,6 +34,9 @@ Refresh = Callable[[], Awaitable[None]]
 """Reads the membership anew."""
 
 RETAKE_AFTER = timedelta(seconds=5)
+LOOK_EVERY = timedelta(seconds=10)
+"""How often a host that is not alone looks whether its leases still hold. One that writes nothing would not know, and the
+tasks that a usurper left behind would wait for its next write."""
 QUARREL_S = 15.0
 """A lease that is lost this soon after it was taken is quarrelled for."""
 
@@ -58,16 +62,22 @@ class ShardController:
         self._lost_at: dict[int, float] = {}
         """When each shard was lost last, in monotonic seconds."""
         self._running = False
+        self._looking = TaskLoop(
+            name="look after leases", run=self._look, restart=RestartPolicy(), clock=engine.clock
+        )
 
     async def start(self) -> None:
         """Takes what this host owns. Raises what the store raises."""
         self._running = True
         await asyncio.gather(*(self._take(shard_id) for shard_id in self._all() if self.owns(shard_id)))
+        if self._refresh is not nothing_new:
+            await self._looking.start()
 
     async def stop(self) -> None:
         """Stops the processors, so that nothing new begins. The shards stay until `unload_all`: calls that are under way
         come to their end."""
         self._running = False
+        await self._looking.stop()
         for taking in list(self._taking.values()):
             taking.cancel()
             await asyncio.wait({taking})
@@ -122,6 +132,20 @@ class ShardController:
         self._engine.cache.drop_shard(shard_id)
         if self._running:
             self._engine.spawn(stop_processors(shard), name=f"unload shard {shard_id}")
+
+    async def _look(self) -> None:
+        while True:
+            await self._engine.clock.sleep(LOOK_EVERY)
+            held = dict(self.held)
+            try:
+                present = await self._engine.store.read_ranges(shard_ids=list(held))
+            except Unavailable as error:
+                log.info("could not look after the leases: %s", error)
+                continue
+            for shard_id, shard in held.items():
+                if self.held.get(shard_id) is shard and present.get(shard_id, 0) > shard.range_id:
+                    log.warning("another host took shard %s", shard_id)
+                    self.lost(shard_id)
 
     # --- taking
 

@@ -78,6 +78,10 @@ class ExecutionStore(Protocol):
 
     async def read_shard(self, *, shard_id: int) -> ShardRecord | None: ...
 
+    async def read_ranges(self, *, shard_ids: Sequence[int]) -> dict[int, int]:
+        """Shard → its present range, of those that have a row."""
+        ...
+
     async def commit(self, writes: Sequence[ShardWrite]) -> None:
         """One transaction for all of them, together or not at all. Raises ShardOwnershipLost naming the first shard whose
         range is no longer current (nothing is written then), ConditionFailed when a current run is not as expected or a

@@ -45,6 +45,14 @@ class SqlExecutionStore:
         range_id, owner, updated_at = rows[0]
         return ShardRecord(shard_id=shard_id, range_id=range_id, owner=owner, updated_at=updated_at)
 
+    async def read_ranges(self, *, shard_ids: Sequence[int]) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for database in {self.database_of(shard_id) for shard_id in shard_ids}:
+            here = [shard_id for shard_id in shard_ids if self.database_of(shard_id) is database]
+            answers = await database.fetch_many([(sql.READ_SHARD, (shard_id,)) for shard_id in here])
+            found |= {shard_id: rows[0][0] for shard_id, rows in zip(here, answers, strict=True) if rows}
+        return found
+
     async def commit(self, writes: Sequence[ShardWrite]) -> None:
         if not writes:
             return

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from common.errors import ShardOwnershipLost
-from history.engine.shards import RETAKE_AFTER
+from history.engine.shards import LOOK_EVERY, RETAKE_AFTER
 from tests.history.engine_harness import Lab, marking, running_lab, settle
 
 
@@ -87,3 +87,18 @@ async def steal(lab: Lab, shard_id: int) -> None:
     await lab.store.acquire_shard(shard_id=shard_id, owner="thief", now=lab.clock.now())
     with pytest.raises(ShardOwnershipLost):
         await lab.update("w", marking("stale"))
+
+
+async def test_a_host_that_writes_nothing_finds_out_that_its_lease_was_taken(database_url: str) -> None:
+    async with running_lab(database_url) as lab:
+        every = set(lab.engine.shards)
+        shard = lab.engine.shards[1]
+        await lab.engine.controller._looking.start()
+        await lab.clock.sleep(timedelta())
+        thief = await lab.store.acquire_shard(shard_id=1, owner="thief", now=lab.clock.now())
+        assert await lab.store.read_ranges(shard_ids=[1, 2]) == {1: thief.range_id, 2: lab.engine.shards[2].range_id}
+        lab.clock.advance(LOOK_EVERY)
+        while not shard.lost:
+            await lab.clock.sleep(timedelta())
+        await holding(lab, *every)
+        assert lab.engine.shards[1].range_id == thief.range_id + 1
