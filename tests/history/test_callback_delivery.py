@@ -85,13 +85,15 @@ async def described(lab: Lab, workflow_id: str = "wf") -> CallbackInfo:
     return info
 
 
-async def until(lab: Lab, state: CallbackState.ValueType, workflow_id: str = "wf") -> CallbackInfo:
-    """Let the loop run until the callback is in that state."""
+async def until(
+    lab: Lab, state: CallbackState.ValueType, workflow_id: str = "wf", *, pace: timedelta = timedelta()
+) -> CallbackInfo:
+    """Let the loop run, and time pass at that pace, until the callback is in that state."""
     for _ in range(5_000):
         info = await described(lab, workflow_id)
         if info.state == state:
             return info
-        await lab.clock.sleep(timedelta())
+        lab.clock.advance(pace)
         await wait_for_io()
     raise AssertionError(f"the callback is {CallbackState.Name(info.state)}")
 
@@ -185,18 +187,8 @@ async def test_a_failing_destination_blocks_its_callbacks_until_it_is_well_again
         info = await until(lab, CallbackState.CALLBACK_STATE_BLOCKED, "late")
         assert info.blocked_reason == "The circuit breaker is open."
         assert len(caller.requests) == FAILURES_TO_OPEN
-        lab.clock.advance(OPEN_FOR * 3)
-        await caller_settles(lab, caller)
-        await until(lab, CallbackState.CALLBACK_STATE_SUCCEEDED, "late")
-
-
-async def caller_settles(lab: Lab, caller: Caller) -> None:
-    """The one that tries first lets the others through; they ask again a little later."""
-    for _ in range(200):
-        if len(caller.requests) > FAILURES_TO_OPEN * 2:
-            return
-        await wait_for_io()
-        lab.clock.advance(timedelta(seconds=1))
+        lab.clock.advance(OPEN_FOR)
+        await until(lab, CallbackState.CALLBACK_STATE_SUCCEEDED, "late", pace=timedelta(seconds=1))
 
 
 async def test_nobody_there_is_an_error_like_any_other(database_url: str) -> None:
