@@ -76,6 +76,12 @@ class Execution(ExecutionColumns):
                 name="executions_deadline",
                 condition=models.Q(deadline_at__isnull=False),
             ),
+            # retention's
+            models.Index(
+                fields=["shard_id", "namespace", "closed_at", "run_id"],
+                name="executions_closed",
+                condition=models.Q(closed_at__isnull=False),
+            ),
             # the admin's: newest first, by status, by workflow id
             models.Index(fields=["run_id"], name="executions_run"),
             models.Index(fields=["status", "run_id"], name="executions_status"),

@@ -196,7 +196,7 @@ class ExecutionInfo(Record, kw_only=True):
     inherited_build_id: str = ""
 
     delete_when_called: bool = False
-    """The run was deleted while completion callbacks had to be made: the last of them takes it with it."""
+    """The run was deleted while completion callbacks had to be made: it goes once each was tried."""
 
 
 class ActivityItem(Record, kw_only=True):

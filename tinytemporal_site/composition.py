@@ -103,6 +103,7 @@ class Process:
         self.matching_service = self._matching() if "matching" in roles else None
         self.matching = matching_router(local=self.matching_service, **links)
         self.frontend = self._frontend() if "frontend" in roles else None
+        self.worker = self._worker() if "worker" in roles else None
         if self.engine is not None:
             self.engine.history = self.history
             self.engine.matching = self.matching
@@ -166,6 +167,13 @@ class Process:
             address=f"{settings.BIND_ADDRESS}:{settings.FRONTEND_PORT}",
         )
 
+    def _worker(self) -> Service:
+        from worker.retention import RetentionLoop
+
+        return RetentionLoop(
+            history=self.history, namespaces=self.namespaces, clock=self.clock, shards=settings.NUM_HISTORY_SHARDS
+        )
+
     def members(self) -> list[Service]:
         """In the order of their start. The departure comes before the engine's end: others are told to go elsewhere, no
         new call is taken, and those in flight come to theirs."""
@@ -183,6 +191,8 @@ class Process:
             found.append(Part(name="departure", start=_nothing, stop=self._depart))
         if self.frontend is not None:
             found.append(self.frontend)
+        if self.worker is not None:
+            found.append(self.worker)
         return found
 
     async def _depart(self) -> None:

@@ -6,6 +6,7 @@ services. Every error is one of `common.errors`.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Protocol
 
 from msgspec import Struct
@@ -77,6 +78,30 @@ class OrphanedChild(Struct, kw_only=True):
     policy: ParentClosePolicy.ValueType
 
 
+class ClosedPlace(Struct, kw_only=True):
+    """A place in the order in which runs closed."""
+
+    closed_at: datetime
+    run_id: str
+
+
+class DeleteExpired(Struct, kw_only=True):
+    """The next few of a shard's runs that closed so long ago that their namespace need not keep them."""
+
+    shard_id: int
+    namespace: str
+    closed_until: datetime
+    after: ClosedPlace | None = None
+    """Up to which they were looked at before."""
+    limit: int
+
+
+class Expired(Struct, kw_only=True):
+    deleted: int
+    next: ClosedPlace | None
+    """Where to go on; None at the end."""
+
+
 class HistoryClient(Protocol):
     # from Matching
     async def record_workflow_task_started(
@@ -111,6 +136,11 @@ class HistoryClient(Protocol):
 
     async def settle_orphaned_child(self, request: OrphanedChild) -> None:
         """Apply the parent close policy to a child whose start its parent never recorded; nothing when there is none."""
+        ...
+
+    # from the worker role
+    async def delete_expired_runs(self, request: DeleteExpired) -> Expired:
+        """Delete them with all their rows, those of the read model included."""
         ...
 
     # from the frontend, each as the API method of its name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime
 
 from history.callbacks.completion import completion_request
 from history.callbacks.sender import HeldBack, Sent
@@ -31,7 +32,7 @@ async def invoke_callback(engine: Engine, task: TransferTask) -> None:
         await engine.update(
             namespace=task.namespace,
             workflow_id=task.workflow_id,
-            transition=lambda work: put_off(work, attempt, until=until),
+            transition=lambda work: _put_off(work, attempt, until=until),
             reason="CallbackPutOff",
         )
         return
@@ -46,4 +47,9 @@ async def invoke_callback(engine: Engine, task: TransferTask) -> None:
 
 def _record(work: Workspace, attempt: Attempt, sent: Sent, *, jitter: float) -> None:
     if record_attempt(work, attempt, error=sent.error, retryable=sent.retryable, jitter=jitter):
+        delete_run(work.run(attempt.run_id))
+
+
+def _put_off(work: Workspace, attempt: Attempt, *, until: datetime) -> None:
+    if put_off(work, attempt, until=until):
         delete_run(work.run(attempt.run_id))

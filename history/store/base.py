@@ -71,6 +71,12 @@ class Deadline(Struct, kw_only=True):
     deadline_at: datetime
 
 
+class ClosedRun(Struct, kw_only=True):
+    workflow_id: str
+    run_id: str
+    closed_at: datetime
+
+
 class ExecutionStore(Protocol):
     async def acquire_shard(self, *, shard_id: int, owner: str, now: datetime) -> ShardRecord:
         """Take the lease: increment range_id (a new shard starts at 1) and write the owner."""
@@ -121,6 +127,12 @@ class ExecutionStore(Protocol):
 
     async def list_runs(self, *, shard_id: int, after: str, limit: int) -> list[str]:
         """Run ids of a shard in order, for verification."""
+        ...
+
+    async def list_closed_runs(
+        self, *, shard_id: int, namespace: str, until: datetime, after: tuple[datetime, str] | None, limit: int
+    ) -> list[ClosedRun]:
+        """Closed at or before `until`, in order of (closed_at, run_id), above `after`."""
         ...
 
     async def next_timer_due(self, *, shard_id: int, after: datetime) -> datetime | None:

@@ -19,7 +19,7 @@ from common.records import R, decode
 from history.records import CurrentRun, ExecutionInfo, ShardRecord, TimerTask, TransferTask, VisibilityIntent
 from history.state import PERSISTED, ExecutionState
 from history.store import statements as sql
-from history.store.base import Deadline, ShardWrite
+from history.store.base import ClosedRun, Deadline, ShardWrite
 from history.store.writes import build_statements
 
 _ATTRIBUTES = {kind: (name, record, key) for name, (kind, record, key) in PERSISTED.items()}
@@ -143,6 +143,14 @@ class SqlExecutionStore:
     async def list_runs(self, *, shard_id: int, after: str, limit: int) -> list[str]:
         rows = await self.database_of(shard_id).fetch(sql.LIST_RUNS, (shard_id, after, limit))
         return [run_id for (run_id,) in rows]
+
+    async def list_closed_runs(
+        self, *, shard_id: int, namespace: str, until: datetime, after: tuple[datetime, str] | None, limit: int
+    ) -> list[ClosedRun]:
+        closed_at, run_id = after or (EPOCH, "")
+        params = (shard_id, namespace, until, closed_at, run_id, limit)
+        rows = await self.database_of(shard_id).fetch(sql.LIST_CLOSED_RUNS, params)
+        return [ClosedRun(workflow_id=w, run_id=r, closed_at=at) for w, r, at in rows]
 
     async def next_timer_due(self, *, shard_id: int, after: datetime) -> datetime | None:
         params = (shard_id, after)

@@ -155,6 +155,12 @@ NEXT_DEADLINE = Query(
     "SELECT deadline_at FROM executions WHERE shard_id = ? AND deadline_at > ? ORDER BY deadline_at LIMIT 1",
     times=(0,),
 )
+LIST_CLOSED_RUNS = Query(
+    "list_closed_runs",
+    "SELECT workflow_id, run_id, closed_at FROM executions WHERE shard_id = ? AND namespace = ? AND closed_at <= ? "
+    "AND (closed_at, run_id) > (?, ?) ORDER BY closed_at, run_id LIMIT ?",
+    times=(2,),
+)
 LIST_RUNS = Query(
     "list_runs", "SELECT run_id FROM executions WHERE shard_id = ? AND run_id > ? ORDER BY run_id LIMIT ?"
 )

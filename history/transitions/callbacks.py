@@ -5,13 +5,14 @@
     record_attempt(work, attempt, ...) -> None              what came of one try
     put_off(work, attempt, *, until) -> None                a try that was not made, since its destination is held back
     retry_callback(draft, *, number, attempt) -> None       a back-off is over
-    callbacks_to_make(draft) -> bool                        whether any is still to be made
+    untried(draft) -> bool                                  whether any that is due was never tried
 
     standby ──close──► scheduled ──done──► succeeded
                         ▲     │ ├──refused for good──► failed
                         │     │ └──put off: stays scheduled, a timer brings it back
                         └─ backingOff ◄──failed, to be tried again
 
+A run that is deleted goes once each of its callbacks had one try: `record_attempt` and `put_off` tell their caller when that is so.
 A scheduled callback has an `invokeCallback` transfer task or a `callbackRetry` timer, one in back-off has its timer. There is
 no last attempt: retention ends them.
 Source: upstream's chasm/lib/callback/statemachine.go.
@@ -54,8 +55,8 @@ def check_callbacks_limit(draft: Draft, more: int) -> None:
         )
 
 
-def callbacks_to_make(draft: Draft) -> bool:
-    return any(item.state in TO_MAKE for item in draft.callbacks.values())
+def untried(draft: Draft) -> bool:
+    return any(item.state == "scheduled" and not item.attempt for item in draft.callbacks.values())
 
 
 def schedule_callbacks(draft: Draft) -> None:
@@ -84,8 +85,8 @@ def _schedule(draft: Draft, item: CallbackItem) -> None:
 def record_attempt(
     work: Workspace, attempt: Attempt, *, error: str = "", retryable: bool = True, jitter: float = 0.0
 ) -> bool:
-    """`error`: why it failed, empty when it did not. `jitter` in [0, 1) spreads the retries. Returns whether all callbacks of a
-    run that was deleted are made now: its caller removes it."""
+    """`error`: why it failed, empty when it did not. `jitter` in [0, 1) spreads the retries. Returns whether the run is
+    to be removed now."""
     draft = work.find(attempt.run_id)
     item = _tried(draft, attempt)
     if draft is None or item is None:
@@ -101,14 +102,24 @@ def record_attempt(
             _arm(draft, item, due)
         else:
             draft.callbacks[item.number] = replace(item, state="failed")
-    return draft.info.delete_when_called and not callbacks_to_make(draft)
+    return _may_go(draft)
 
 
-def put_off(work: Workspace, attempt: Attempt, *, until: datetime) -> None:
+def put_off(work: Workspace, attempt: Attempt, *, until: datetime) -> bool:
+    """Returns whether the run is to be removed now: one that is deleted does not wait for a destination."""
     draft = work.find(attempt.run_id)
     item = _tried(draft, attempt)
-    if draft is not None and item is not None:
+    if draft is None or item is None:
+        return False
+    if draft.info.delete_when_called:
+        draft.callbacks[item.number] = replace(item, state="failed")
+    else:
         _arm(draft, item, until)
+    return _may_go(draft)
+
+
+def _may_go(draft: Draft) -> bool:
+    return draft.info.delete_when_called and not untried(draft)
 
 
 def retry_callback(draft: Draft, *, number: int, attempt: int) -> None:

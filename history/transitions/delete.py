@@ -1,13 +1,13 @@
 """Deleting runs.
 
     delete_workflow(work, *, run_id) -> None     DeleteWorkflowExecution's rules
-    delete_when_told(draft) -> None              remove a closed run once its callbacks are made
+    delete_when_told(draft) -> None              remove a closed run once its callbacks had a try
     delete_expired(work, *, run_id, closed_until) -> bool     retention
     delete_run(draft) -> None                    remove a closed run and all its rows
 
 A running one is terminated first, in the same commit. When others must hear of its end the run stays until they have: for
-parent and children a `deleteExecution` transfer task does what a close task does, and the last of the callbacks that had to be
-made takes the run with it. Otherwise it is gone at once. Retention waits for no callback: it has had its time.
+parent and children a `deleteExecution` transfer task does what a close task does, and the first try of the last callback
+takes the run with it. Otherwise it is gone at once. Retention waits for no callback: it has had its time.
 Source: upstream's service/history/api/deleteworkflow.
 """
 
@@ -17,7 +17,7 @@ from datetime import datetime
 
 from history.records import TransferTask, VisibilityIntent
 from history.state import Draft
-from history.transitions.callbacks import callbacks_to_make
+from history.transitions.callbacks import untried
 from history.transitions.close import SERVER_IDENTITY, is_open, must_tell_others
 from history.transitions.terminate import terminate_run
 from history.workspace import Workspace
@@ -47,8 +47,8 @@ def delete_workflow(work: Workspace, *, run_id: str) -> None:
 
 
 def delete_when_told(draft: Draft) -> None:
-    """Remove a closed run now, or with the last callback that is still to be made."""
-    if callbacks_to_make(draft):
+    """Remove a closed run now, or when each callback was tried once."""
+    if untried(draft):
         draft.info.delete_when_called = True
     else:
         delete_run(draft)

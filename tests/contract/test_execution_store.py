@@ -427,3 +427,23 @@ async def test_one_commit_stays_in_one_database(database: Database, other_databa
     store = open_execution_store({1: database, 2: other_database}, HistoryConfig(shards=2))
     with pytest.raises(ValueError, match="two databases"):
         await store.commit([samples.start("a", range_id=1), samples.start("b", shard_id=2, range_id=1)])
+
+
+async def test_closed_runs_are_listed_in_the_order_of_their_ends(store: SqlExecutionStore) -> None:
+    await store.acquire_shard(shard_id=1, owner="me", now=NOW)
+    ends = {"c": NOW, "a": NOW + timedelta(seconds=1), "b": NOW + timedelta(seconds=1), "d": NOW + timedelta(seconds=2)}
+    runs = [samples.info(run_id, status=COMPLETED, closed_at=at) for run_id, at in ends.items()]
+    runs += [samples.info("open"), samples.info("other", namespace="other", status=COMPLETED, closed_at=NOW)]
+    await store.commit(
+        [ShardWrite(shard_id=1, range_id=1, runs=[RunWrite(run_id=r.run_id, info=r, is_new=True) for r in runs])]
+    )
+
+    async def listed(*, until: datetime, after: tuple[datetime, str] | None = None, limit: int = 10) -> list[str]:
+        found = await store.list_closed_runs(shard_id=1, namespace="default", until=until, after=after, limit=limit)
+        return [run.run_id for run in found]
+
+    assert await listed(until=NOW + timedelta(seconds=2)) == ["c", "a", "b", "d"]
+    assert await listed(until=NOW + timedelta(seconds=1)) == ["c", "a", "b"]
+    assert await listed(until=NOW - timedelta(microseconds=1)) == []
+    assert await listed(until=NOW + timedelta(days=1), after=(NOW, "c"), limit=2) == ["a", "b"]
+    assert await listed(until=NOW + timedelta(days=1), after=(NOW + timedelta(seconds=1), "a")) == ["b", "d"]

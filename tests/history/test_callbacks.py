@@ -187,20 +187,22 @@ def test_no_more_callbacks_are_attached_than_allowed() -> None:
 # --- deletion
 
 
-def test_a_run_that_is_deleted_goes_with_its_last_callback() -> None:
+def test_a_run_that_is_deleted_goes_when_each_callback_had_a_try() -> None:
     host = Host()
     run_id = host.start(completion_callbacks=[NEXUS, NEXUS]).run_id
     host.run(lambda work: delete_workflow(work, run_id=""))
     first, second = [Attempt(run_id=run_id, number=task.event_id, attempt=0) for task in to_make(host)]
-    assert not host.run(lambda work: record_attempt(work, first))
+    assert not host.run(lambda work: record_attempt(work, first, error="again later"))
 
     def last(work: Workspace) -> None:
-        assert record_attempt(work, second, error="no", retryable=False)
+        assert put_off(work, second, until=host.now + timedelta(seconds=60))
         delete_run(work.run(run_id))
 
     host.run(last)
     assert host.states == {}
     assert host.visibility[run_id].delete
+    host.advance(10)
+    assert not host.timer_tasks
 
 
 def test_retention_waits_for_no_callback() -> None:

@@ -1,6 +1,6 @@
 """Which key a call is placed by, found from the types of its arguments when the router is made.
 
-History: the shard of the execution that the call is about. Matching: the family of the task queue, so that all kinds,
+History: the shard that the call names, or that of the execution it is about. Matching: the family of the task queue, so that all kinds,
 versions and partitions of a queue and the sticky queues of its workers are on one host.
 """
 
@@ -38,6 +38,8 @@ class Unroutable(Exception):
 
 def history_key(method: Method, *, shards: int) -> KeyOf:
     """Raises Unroutable; the function itself raises InvalidArgument for a token that can't be read."""
+    if "shard_id" in _fields(method):
+        return lambda named: shard_key(named["request"].shard_id)
     execution_of = _execution_of(method)
 
     def key(named: Named) -> str:

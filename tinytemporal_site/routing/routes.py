@@ -31,6 +31,7 @@ _HISTORY_REPEATABLE = frozenset(
         "start_child_workflow_execution",
         # Says how something is, not what to do.
         "child_closed",
+        "delete_expired_runs",
         "record_activity_task_heartbeat",
         "record_activity_task_heartbeat_by_id",
         "reset_sticky_task_queue",
