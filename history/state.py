@@ -194,7 +194,8 @@ class Draft:
 
     __slots__ = (
         *MAPS, "base", "info", "speculative_task", "work", "events", "transfer_tasks", "timer_tasks",
-        "deleted_timer_tasks", "deleted_transfer_tasks", "visibility", "deleted", "is_new", "info_changed", "is_stored", "_event_source", "_opened",
+        "deleted_timer_tasks", "deleted_transfer_tasks", "visibility", "deleted", "is_new", "info_changed", "is_stored",
+        "_event_source", "_opened",
     )  # fmt: skip
 
     info: ExecutionInfo

@@ -121,7 +121,7 @@ async def running_lab(
     database = open_url(url)
     await database.start()
     config = config or HistoryConfig(shards=2)
-    store = FaultyStore(SqlExecutionStore(databases={n: database for n in range(1, config.shards + 1)}))
+    store = FaultyStore(SqlExecutionStore(databases=dict.fromkeys(range(1, config.shards + 1), database)))
     lab = Lab(store=store, clock=clock or ManualClock(), host=host, config=config)
     await lab.engine.start()
     try:
