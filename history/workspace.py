@@ -8,7 +8,7 @@ shall change in the workspace's drafts, or raises a typed error, and then nothin
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import msgspec
@@ -67,6 +67,7 @@ class Workspace:
         runs: RunSource,
         draw_task_id: Callable[[], int],
         draw_run_id: Callable[[], str] | None = None,
+        retention_of: Callable[[str], timedelta | None] | None = None,
     ) -> None:
         self.namespace = namespace
         self.workflow_id = workflow_id
@@ -82,8 +83,14 @@ class Workspace:
         self.next_task_id = draw_task_id
         """A fresh, growing id for tasks and for ordering events."""
         self.new_run_id = draw_run_id or (lambda: uuid7(now))
+        self._retention_of = retention_of
         self._runs = runs
         self._missing: set[str] = set()
+
+    @property
+    def retention(self) -> timedelta | None:
+        """How long the namespace's closed runs are kept; None when this process has not read that yet."""
+        return self._retention_of(self.namespace) if self._retention_of is not None else None
 
     def find(self, run_id: str = "") -> Draft | None:
         """The run, or the current one when `run_id` is empty; None when there is none (or it is deleted)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct, field
@@ -117,8 +117,16 @@ def _event_source(run_id: str, cached: CachedRun | None) -> Callable[[int], Hist
 class Batch:
     """See the module. One use only."""
 
-    def __init__(self, *, cache: RunCache, config: HistoryConfig, now: datetime) -> None:
+    def __init__(
+        self,
+        *,
+        cache: RunCache,
+        config: HistoryConfig,
+        now: datetime,
+        retention_of: Callable[[str], timedelta | None] | None = None,
+    ) -> None:
         self._cache = cache
+        self._retention_of = retention_of
         self._config = config
         self._now = now
         self._parts: dict[int, _ShardPart] = {}
@@ -178,6 +186,7 @@ class Batch:
             current=current,
             runs=_Runs(part, self._cache, operation),
             draw_task_id=shard.draw_task_id,
+            retention_of=self._retention_of,
         )
 
     def take_acks(self, shard: Shard) -> None:

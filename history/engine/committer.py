@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 from common.clock import Clock
 from common.errors import (
@@ -62,6 +63,7 @@ class Committer(Service):
         on_lost: Callable[[int], None],
         on_unknown: Callable[[Shard], Awaitable[None]],
         on_failure: Callable[[BaseException], None] | None = None,
+        retention_of: Callable[[str], timedelta | None] | None = None,
     ) -> None:
         super().__init__(name=name)
         self._store = store
@@ -73,6 +75,7 @@ class Committer(Service):
         self._on_committed = on_committed
         self._on_lost = on_lost
         self._on_unknown = on_unknown
+        self._retention_of = retention_of
         self._queue: deque[Operation] = deque()
         self._flushes: set[Shard] = set()
         """Shards whose handled task rows are to be deleted even when nothing else is committed."""
@@ -152,7 +155,7 @@ class Committer(Service):
             self._reject(batch, error)
 
     def _build(self, operations: list[Operation]) -> Batch:
-        batch = Batch(cache=self._cache, config=self._config, now=self._clock.now())
+        batch = Batch(cache=self._cache, config=self._config, now=self._clock.now(), retention_of=self._retention_of)
         for operation in operations:
             if operation.shard.lost:
                 _fail(operation, ShardOwnershipLost(shard_id=operation.shard.shard_id))

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from temporalio.api.history.v1 import HistoryEvent
@@ -94,6 +94,7 @@ class Engine(Service):
                 on_lost=self.controller.lost,
                 on_unknown=self.controller.reload,
                 on_failure=on_failure,
+                retention_of=self._retention_of,
             )
             for name in {"default", *self._databases.values()}
         }
@@ -115,6 +116,10 @@ class Engine(Service):
         for committer in self.committers.values():
             await committer.stop()
         self.controller.unload_all()
+
+    def _retention_of(self, namespace: str) -> timedelta | None:
+        record = self.namespaces.last_known(namespace)
+        return None if record is None else record.retention
 
     def committer_of(self, shard_id: int) -> Committer:
         """The one writer of the database that holds the shard."""

@@ -14,6 +14,7 @@ Source: upstream's SetupNewWorkflowForRetryOrCron, AddContinueAsNewEvent and Con
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -28,8 +29,9 @@ from temporalio.api.history.v1 import (
     WorkflowExecutionStartedEventAttributes,
 )
 from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflow.v1 import ResetPointInfo
 
-from common.protos import ZERO, duration, from_duration, timestamp
+from common.protos import ZERO, duration, from_duration, from_timestamp, timestamp
 from history.records import ExecutionInfo
 from history.state import Draft
 from history.transitions.begin import begin_run, set_parent
@@ -244,12 +246,26 @@ def _inherit(
     if info.execution_expires_at is not None:
         attributes.workflow_execution_expiration_time.CopyFrom(timestamp(info.execution_expires_at))
     attributes.ClearField("prev_auto_reset_points")
-    attributes.prev_auto_reset_points.points.extend(info.reset_points)
+    attributes.prev_auto_reset_points.points.extend(_lasting_points(draft))
     attributes.ClearField("versioning_override")
     override = info.versioning_override
     if override is not None and override.HasField("pinned"):
         attributes.versioning_override.CopyFrom(override)
     _inherit_parent(attributes, info)
+
+
+def _lasting_points(draft: Draft) -> Iterator[ResetPointInfo]:
+    """The chain's reset points whose runs are still kept, those of this run with the time when it will not be.
+    Source: upstream's rolloverAutoResetPointsWithExpiringTime."""
+    now, retention = draft.work.now, draft.work.retention
+    for point in draft.info.reset_points:
+        if point.HasField("expire_time") and from_timestamp(point.expire_time) < now:
+            continue
+        kept = ResetPointInfo()
+        kept.CopyFrom(point)
+        if point.run_id == draft.info.run_id and retention is not None:
+            kept.expire_time.CopyFrom(timestamp(now + retention))
+        yield kept
 
 
 def _inherit_parent(attributes: WorkflowExecutionStartedEventAttributes, info: ExecutionInfo) -> None:

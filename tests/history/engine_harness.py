@@ -17,12 +17,14 @@ from common.database.postgres import PostgresDatabase
 from common.database.sqlite import SqliteDatabase
 from history.config import HistoryConfig
 from history.engine.engine import Engine
+from history.namespaces import NamespaceRegistry
 from history.records import ExecutionInfo, TransferTask, VisibilityIntent
 from history.state import Draft
 from history.store.base import ShardWrite
 from history.store.execution_store import SqlExecutionStore
 from history.workspace import Workspace
 from tests.databases import django_entry
+from tests.frontend.fakes import MemoryNamespaceStore
 
 COMPLETED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_COMPLETED
 
@@ -98,7 +100,7 @@ class Lab:
         self.engine = Engine(
             store=store,
             visibility=self.visibility,  # type: ignore[arg-type]
-            namespaces=None,  # type: ignore[arg-type]
+            namespaces=NamespaceRegistry(store=MemoryNamespaceStore(), clock=clock),
             clock=clock,
             config=config,
             host=host,

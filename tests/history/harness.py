@@ -79,6 +79,7 @@ class Host:
     def __init__(self, *, config: HistoryConfig | None = None, now: datetime = START) -> None:
         self.now = now
         self.config = config or HistoryConfig()
+        self.retention: timedelta | None = timedelta(days=1)
         self.states: dict[str, ExecutionState] = {}
         self.events: dict[str, list[HistoryEvent]] = {}
         self.current: CurrentRun | None = None
@@ -116,6 +117,7 @@ class Host:
             runs=self,
             draw_task_id=lambda: next(self._task_ids),
             draw_run_id=lambda: f"run-{next(self._run_ids)}",
+            retention_of=lambda _: self.retention,
         )
 
     def open(self, run_id: str, work: Workspace) -> Draft | None:

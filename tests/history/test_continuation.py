@@ -11,6 +11,7 @@ from temporalio.api.common.v1 import Callback, Link, Memo, Payload, Priority, Re
 from temporalio.api.enums.v1 import ContinueAsNewInitiator, RetryState, WorkflowExecutionStatus, WorkflowTaskFailedCause
 from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
 
+from common.protos import from_timestamp
 from history.commands import BadCommand
 from history.config import HistoryConfig
 from history.records import ParentInfo
@@ -236,7 +237,8 @@ def test_continue_as_new_takes_what_the_command_gives_and_else_the_runs_type_que
     assert new.priority == Priority(priority_key=1)
     assert list(new.completion_callbacks) == [NEXUS]
     assert list(host.events[second][0].links) == [link]
-    assert new.prev_auto_reset_points.points[0].run_id == first
+    (point,) = new.prev_auto_reset_points.points
+    assert (point.run_id, from_timestamp(point.expire_time)) == (first, host.now + timedelta(days=1))
     info = host.info
     assert (info.first_run_id, info.continued_from_run_id) == (first, first)
     assert info.execution_expires_at == START + timedelta(seconds=100)
@@ -350,3 +352,14 @@ def test_a_result_over_the_limit_ends_the_run() -> None:
         host.do(command("complete_workflow_execution", result=payloads("x" * 100)))
     assert failed.value.terminate
     assert host.types()[-2:] == ["WORKFLOW_TASK_FAILED", "WORKFLOW_EXECUTION_TERMINATED"]
+
+
+def test_reset_points_of_runs_that_are_gone_are_not_carried_on() -> None:
+    host = Host()
+    first = host.start().run_id
+    host.advance(2)
+    host.do(command("continue_as_new_workflow_execution"))
+    for _ in range(2):
+        host.advance(timedelta(hours=13))
+        host.do(command("continue_as_new_workflow_execution"))
+    assert first not in [point.run_id for point in host.info.reset_points]
