@@ -18,14 +18,14 @@ from typing import Any
 import grpc
 from google.protobuf.any_pb2 import Any as Packed
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.descriptor_pool import Default
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
-from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.errordetails import v1 as errordetails_v1
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.update import v1 as update_v1
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 
 from tests.behaviours.harness import status_of
@@ -52,6 +52,14 @@ UNORDERED = {
     "pending_children": "initiated_id",
     "pending_nexus_operations": "scheduled_event_id",
 }
+# What comes packed into an Any: details of errors, and what updates say.
+PACKED: dict[str, type[Message]] = {
+    kind.DESCRIPTOR.full_name: kind
+    for kind in (*vars(errordetails_v1).values(), *vars(update_v1).values())
+    if isinstance(kind, type)
+}
+BACKOFF = "first_workflow_task_backoff"
+WITHIN_A_SECOND = "<within a second>"
 DISTANT_S = 50.0
 
 
@@ -129,6 +137,8 @@ class Normaliser:
             case Packed():
                 return self._packed(message)
         plain = {f.name: self._field(f, v) for f, v in message.ListFields() if f.name not in IGNORED and not is_none(v)}
+        if plain.get(BACKOFF) == WITHIN_A_SECOND:
+            del plain[BACKOFF]  # what is left of the shortest time between runs, which a slower server has used up
         if (
             isinstance(message, DescribeWorkflowExecutionResponse)
             and message.workflow_execution_info.close_time.seconds
@@ -140,8 +150,8 @@ class Normaliser:
     def _field(self, field: FieldDescriptor, value: Any) -> Any:
         if field.name in OPAQUE:
             return "<present>"
-        if field.name == "first_workflow_task_backoff" and value.ToNanoseconds() % 1_000_000_000:
-            return "<until the next time>"
+        if field.name == BACKOFF and value.ToNanoseconds() % 1_000_000_000:
+            return "<until the next time>" if value.seconds else WITHIN_A_SECOND
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
             return self._map(value)
         if field.type == FieldDescriptor.TYPE_ENUM:
@@ -182,10 +192,9 @@ class Normaliser:
 
     def _packed(self, packed: Packed) -> dict[str, Any]:
         name = packed.TypeName()
-        try:
-            message = GetMessageClass(Default().FindMessageTypeByName(name))()
-        except KeyError:
+        if name not in PACKED:
             return {"@type": name}
+        message = PACKED[name]()
         packed.Unpack(message)
         return {"@type": name.removeprefix("temporal.api."), **self._message(message)}
 

@@ -30,9 +30,9 @@ def scenario(act: Act) -> Act:
     return act
 
 
-async def observe(address: str, names: Iterable[str]) -> dict[str, Any]:
+async def observe(address: str, names: Iterable[str], *, at_once: int = AT_ONCE) -> dict[str, Any]:
     """What each of these scenarios sees at that frontend, by name; a few at a time."""
-    room = asyncio.Semaphore(AT_ONCE)
+    room = asyncio.Semaphore(at_once)
     async with grpc.aio.insecure_channel(address) as channel:
         namespace_id = await prepare(Server(channel))
 

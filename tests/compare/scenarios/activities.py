@@ -117,7 +117,7 @@ async def activities_failures_of_each_kind(w: World) -> None:
         "timeout start": {"message": "o", "timeout_failure_info": {"timeout_type": 1}},
         "timeout queue": {"message": "o", "timeout_failure_info": {"timeout_type": 2}},
     }  # fmt: skip
-    policy = {**ONE_SECOND, "maximum_attempts": 2}
+    policy = {"initial_interval": seconds(1000), "maximum_attempts": 2}
     run = await w.idle("main", *[activity(w.at(f"{n}-aq"), activity_id=n, retry_policy=policy) for n in kinds])
     for name, failure in kinds.items():
         task = await w.activity_task(w.at(f"{name}-aq"))
@@ -159,7 +159,7 @@ async def activities_time_out(w: World) -> None:
         "heartbeat": {"heartbeat_timeout": seconds(1)},
         "schedule to start": {"schedule_to_start_timeout": seconds(1)},
         "schedule to close": {"schedule_to_close_timeout": seconds(1)},
-        "schedule to close, started": {"schedule_to_close_timeout": seconds(1), "start_to_close_timeout": seconds(1)},
+        "schedule to close, started": {"schedule_to_close_timeout": seconds(4), "start_to_close_timeout": seconds(4)},
     }
     for name, fields in kinds.items():
         run = await w.idle(name, activity(w.at(f"{name}-aq"), retry_policy=once, **fields))

@@ -93,6 +93,7 @@ async def continues_with_signals_waiting(w: World) -> None:
     run = await w.start()
     await w.signal(run, "seen")
     await w.do(run, again(w))
+    await w.reached(w.run("main"), "WORKFLOW_TASK_SCHEDULED")
     await w.signal(w.run("main"), "for the second run")
     await w.do(run, timer(seconds(1000)), again(w))
     await w.do(run)

@@ -151,6 +151,7 @@ async def resets_over_continue_as_new(w: World) -> None:
     """Signals of later runs of the chain are re-applied too."""
     run = await w.idle("main")
     await w.tell(run, command("continue_as_new_workflow_execution"))
+    await w.reached(w.run("main"), "WORKFLOW_TASK_SCHEDULED")
     await w.signal(w.run("main"), "to the second run")
     await w.do(run)
     new = await told_new(w, run, 4)
