@@ -3,6 +3,7 @@
 stored_attributes(payloads)     → JSON of values by name, JSON of the words of Text attributes by name
 shown_attributes(json, custom)  → payloads typed in their metadata
 stored_memo, shown_memo
+Neither database reads U+0000 out of JSON; in the values it is hidden as `common.database.pg_encoding` hides it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 from temporalio.api.common.v1 import Memo, Payload, SearchAttributes
 
 from common.codec import from_dict, to_dict
+from common.database.pg_encoding import json_from_store, json_to_store
 from common.search_attributes import PREDEFINED, TYPE_VALUES, Undecodable, decode, fits
 from visibility.times import shown_time, stored_time
 from visibility.words import words
@@ -39,7 +41,7 @@ def stored_attributes(payloads: Mapping[str, Payload]) -> tuple[bytes | None, by
         values[name] = value
         if type_name == "Text":
             texts[name] = words(value)
-    return (_write(values) if values else None), (_write(texts) if texts else None)
+    return (json_to_store(_write(values)) if values else None), (_write(texts) if texts else None)
 
 
 def stored_value(payload: Payload, type_name: str) -> Any:
@@ -65,7 +67,7 @@ def shown_attributes(stored: bytes | str | None, custom: Mapping[str, str]) -> S
     shown = SearchAttributes()
     if stored is None:
         return shown
-    for name, value in _read(stored).items():
+    for name, value in _read(json_from_store(stored.encode() if isinstance(stored, str) else stored)).items():
         type_name = PREDEFINED.get(name) or custom.get(name)
         if type_name is None:
             continue

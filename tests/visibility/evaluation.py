@@ -24,9 +24,9 @@ Run = Mapping[str, Any]
 
 
 class Evaluator:
-    """`ordered` gives the form of a text by which it is ordered."""
+    """`ordered` gives the form in which an attribute's text is stored, by which it is ordered."""
 
-    def __init__(self, ordered: Callable[[str], str]) -> None:
+    def __init__(self, ordered: Callable[[c.Attribute, str], str]) -> None:
         self._ordered = ordered
 
     def holds(self, condition: c.Condition, run: Run) -> bool | None:
@@ -49,22 +49,22 @@ class Evaluator:
                 return self._on_value(condition, run)
 
     def _on_value(self, condition: Any, run: Run) -> bool | None:
-        value = self._key(run.get(condition.attribute.name))
+        def key(value: Any) -> Any:
+            return self._ordered(condition.attribute, value) if isinstance(value, str) else value
+
+        value = key(run.get(condition.attribute.name))
         if value is None:
             return None
         match condition:
             case c.Compare(_, sign, other):
-                return OPERATORS[sign](value, self._key(other))
+                return OPERATORS[sign](value, key(other))
             case c.OneOf(_, values, is_negated):
-                return (value in [self._key(other) for other in values]) != is_negated
+                return (value in [key(other) for other in values]) != is_negated
             case c.Between(_, low, high, is_negated):
-                return (self._key(low) <= value <= self._key(high)) != is_negated
+                return (key(low) <= value <= key(high)) != is_negated
             case c.StartsWith(_, prefix, is_negated):
-                return value.startswith(self._ordered(prefix)) != is_negated
+                return value.startswith(key(prefix)) != is_negated
         raise AssertionError(condition)
-
-    def _key(self, value: Any) -> Any:
-        return self._ordered(value) if isinstance(value, str) else value
 
 
 def _all(found: list[bool | None]) -> bool | None:

@@ -28,26 +28,20 @@ INDEXES = {
     "visibility_root_run_id": "100000 50000 10 1 1 1",
 }
 VALUES = "1000000 500000 100 1 1 1"
-LISTS = "100000 50000 1 1 1"
-ATTRIBUTES = {
-    "KeywordList:BuildIds": LISTS,
-    "KeywordList:TemporalChangeVersion": LISTS,
-    "KeywordList:TemporalPauseInfo": LISTS,
-    "KeywordList:TemporalReportedProblems": LISTS,
-    "KeywordList:TemporalUsedWorkerDeploymentVersions": LISTS,
-    "Keyword:TemporalScheduledById": VALUES,
-    "Keyword:TemporalWorkerDeployment": VALUES,
-    "Keyword:TemporalWorkerDeploymentVersion": VALUES,
-    "Keyword:TemporalWorkflowVersioningBehavior": VALUES,
-}
+ATTRIBUTES = (
+    "Keyword:TemporalScheduledById",
+    "Keyword:TemporalWorkerDeployment",
+    "Keyword:TemporalWorkerDeploymentVersion",
+    "Keyword:TemporalWorkflowVersioningBehavior",
+)
 
 
 def describe(_apps, schema_editor):
     if schema_editor.connection.vendor != "sqlite":
         return
     lines = dict(INDEXES)
-    for name, line in ATTRIBUTES.items():
-        lines["visibility_by_" + sha256(name.encode()).hexdigest()[:16]] = line
+    for name in ATTRIBUTES:
+        lines["visibility_by_" + sha256(name.encode()).hexdigest()[:16]] = VALUES
     schema_editor.execute("ANALYZE visibility")
     schema_editor.execute("DELETE FROM sqlite_stat1 WHERE tbl = 'visibility'")
     for name, line in lines.items():

@@ -3,8 +3,8 @@
 A list can be read in its order, looking at each row, until the page is full; or what the filter finds can be read by
 an index and sorted. PostgreSQL knows how values are spread and chooses well, but for the items of lists: these tend to
 belong to one time (a build, a version), and a page of old ones is at the far end of the order. SQLite knows nothing
-and always reads in order, which for a range that few runs are in is the whole namespace. So for those two it is
-looked first whether few runs are found.
+and reads in order, which for items or a range that few runs have is the whole namespace. So for those it is looked first
+whether few runs are found.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from common.database import Database
+from common.database import Database, Query
 from visibility.filters.conditions import And, Between, Compare, Condition, HasItem, HasPhrase, StartsWith
+from visibility.store.dialects import hidden
 from visibility.store.filtering import where_of_condition
 from visibility.store.indexes import index_name
-from visibility.store.statements import INDEX_EXISTS, Where, count_few, estimate
+from visibility.store.statements import INDEX_EXISTS, Where, count_few, count_few_of, estimate, is_among, runs_with
 
 FEW = 2_000
 FEW_ITEMS = 6_000
@@ -35,10 +36,15 @@ _INDEX_OF = {
 }
 
 
+_BY_RUN = "sqlite_autoindex_visibility_1"
+
+
 class Way(msgspec.Struct, frozen=True):
-    """`index`: to be read by (SQLite); `sorts`: all that is found is sorted, not read in order (PostgreSQL)."""
+    """`index`: to be read by, and `only`: what then holds besides (SQLite); `sorts`: all that is found is sorted, not
+    read in order (PostgreSQL)."""
 
     index: str = ""
+    only: Where | None = None
     sorts: bool = False
 
 
@@ -47,7 +53,28 @@ async def choose(database: Database, *, namespace: str, condition: Condition | N
         return Way()
     if database.dialect == "postgresql":
         return Way(sorts=await _has_few_items(database, namespace=namespace, condition=condition))
+    for part in _conjuncts(condition):
+        if words := _sought(part):
+            runs = runs_with(attribute=part.attribute.name, items=words)  # type: ignore[attr-defined]
+            if await _are_few(database, count_few_of(runs, limit=FEW_ITEMS + 1), most=FEW_ITEMS):
+                return Way(index=_BY_RUN, only=is_among(runs))
     return Way(index=await _index_of_few(database, namespace=namespace, condition=condition))
+
+
+async def _are_few(database: Database, counted: tuple[Query, list[object]], *, most: int) -> bool:
+    [[number]] = await database.fetch(*counted)
+    return bool(number <= most)
+
+
+def _sought(condition: Condition) -> tuple[str, ...]:
+    """Items or words of which a run must have one at least."""
+    match condition:
+        case HasItem(_, items, False):
+            return tuple(hidden(item) for item in items)
+        case HasPhrase(_, phrases, False):
+            return tuple(phrase[0] for phrase in phrases)
+        case _:
+            return ()
 
 
 async def _has_few_items(database: Database, *, namespace: str, condition: Condition) -> bool:
@@ -63,8 +90,7 @@ async def _index_of_few(database: Database, *, namespace: str, condition: Condit
         index = await _range_index(database, part)
         if index:
             where = _in_namespace(namespace, part, dialect=database.dialect)
-            [[number]] = await database.fetch(*count_few(where, index=index, limit=FEW + 1))
-            if number <= FEW:
+            if await _are_few(database, count_few(where, index=index, limit=FEW + 1), most=FEW):
                 return index
     return ""
 

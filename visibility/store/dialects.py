@@ -30,20 +30,24 @@ class SqliteDialect:
             return F(attribute.column)
         return Sql("json_extract(", _ATTRIBUTES, f", {_path(attribute)})")
 
-    def param(self, _attribute: Attribute, value: Value) -> Any:
-        return Param(time_to_text(value) if isinstance(value, datetime) else value)
+    def param(self, attribute: Attribute, value: Value) -> Any:
+        if isinstance(value, datetime):
+            return Param(time_to_text(value))
+        return Param(self.stored(attribute, value) if isinstance(value, str) else value)
 
-    def stored(self, text: str) -> str:
-        return text
+    def stored(self, attribute: Attribute, text: str) -> str:
+        """The text as rows hold it."""
+        return text if attribute.column else hidden(text)
 
     def list_operand(self, attribute: Attribute) -> Any:
         return self.operand(attribute)
 
     def has_item(self, attribute: Attribute, item: str) -> Sql:
-        """Never null."""
-        items = Sql("json_each(", _ATTRIBUTES, f", {_path(attribute)})")
-        found = Sql("EXISTS (SELECT 1 FROM ", items, " WHERE value = ", Param(item), ")")
-        return Sql("(", _mentions(_ATTRIBUTES, _write(item).decode()), " AND ", found, ")")
+        """Never null. Triggers keep the table of items, see the migration on predefined attributes."""
+        of_attribute = f"i.attribute = {literal(attribute.name)}"
+        of_run = "i.run_id = visibility.run_id"
+        rows = Sql("SELECT 1 FROM visibility_items i WHERE ", of_attribute, " AND i.item = ", Param(hidden(item)), " AND ", of_run)
+        return Sql("EXISTS (", rows, ")")
 
     def has_phrase(self, attribute: Attribute, phrase: tuple[str, ...]) -> Sql:
         """Never null."""
@@ -64,7 +68,7 @@ class PostgresDialect:
     def operand(self, attribute: Attribute) -> Any:
         if attribute.column:
             return F(attribute.column)
-        name = literal(_stored(attribute.name))
+        name = literal(attribute.name)
         if attribute.type_name in _JSON_TYPES:
             return Sql("(", _ATTRIBUTES, f" -> {name})")
         return Sql("((", _ATTRIBUTES, f' ->> {name}) COLLATE "C")')
@@ -73,14 +77,14 @@ class PostgresDialect:
         if attribute.column:
             if isinstance(value, float):
                 return Sql(Param(repr(value)), "::numeric")
-            return Param(_stored(value) if isinstance(value, str) else value)
+            return Param(self.stored(attribute, value) if isinstance(value, str) else value)
         if attribute.type_name in _JSON_TYPES:
             return Sql(Param(_write(value).decode()), "::jsonb")
-        return Param(_stored(str(value)))
+        return Param(self.stored(attribute, str(value)))
 
-    def stored(self, text: str) -> str:
-        """The text as rows hold it."""
-        return _stored(text)
+    def stored(self, attribute: Attribute, text: str) -> str:
+        """The text as rows hold it: the seam to the database hides once more. No column holds U+0000."""
+        return hidden(text) if attribute.column else hidden(hidden(text))
 
     def has_item(self, attribute: Attribute, item: str) -> Sql:
         """Never null."""
@@ -89,7 +93,7 @@ class PostgresDialect:
     def list_operand(self, attribute: Attribute) -> Sql:
         """The JSON array of a KeywordList's items or a Text's words."""
         column = _WORDS if attribute.type_name == "Text" else _ATTRIBUTES
-        return Sql("(", column, f" -> {literal(_stored(attribute.name))})")
+        return Sql("(", column, f" -> {literal(attribute.name)})")
 
     def has_phrase(self, attribute: Attribute, phrase: tuple[str, ...]) -> Sql:
         """Never null."""
@@ -98,12 +102,12 @@ class PostgresDialect:
             return contains
         # jsonb writes an array with a blank after each comma.
         sought = Param(", ".join(f'"{word}"' for word in phrase))
-        following = Sql("coalesce(strpos(", _WORDS, f" ->> {literal(_stored(attribute.name))}, ", sought, "), 0) > 0")
+        following = Sql("coalesce(strpos(", _WORDS, f" ->> {literal(attribute.name)}, ", sought, "), 0) > 0")
         return Sql("(", contains, " AND ", following, ")")
 
     def _contains(self, attribute: Attribute, items: list[str]) -> Sql:
         array = self.list_operand(attribute)
-        sought = Param(_write([_stored(item) for item in items]).decode())
+        sought = Param(_write([hidden(hidden(item)) for item in items]).decode())
         return Sql("(", array, " @> ", sought, "::jsonb AND ", array, " IS NOT NULL)")
 
 
@@ -118,8 +122,8 @@ def _path(attribute: Attribute) -> str:
     return literal(f'$."{attribute.name}"')
 
 
-def _stored(text: str) -> str:
-    """PostgreSQL holds no U+0000; how the seam to it stores one, see `common.database.pg_encoding`."""
+def hidden(text: str) -> str:
+    """As `visibility.attributes` writes it into JSON."""
     if "\0" not in text and "\ufffe" not in text:
         return text
     return text.replace("\ufffe", "\ufffe1").replace("\0", "\ufffe0")

@@ -29,11 +29,14 @@ from visibility.filters.conditions import (
     Or,
     StartsWith,
 )
+from visibility.filters.errors import unsupported
 from visibility.models import Visibility
 from visibility.store.dialects import DIALECTS, Dialect
 from visibility.store.expressions import Param, Sql
 from visibility.store.statements import NEVER, Where, closing
 
+_MOST_PARAMETERS = 30_000
+"""SQLite takes 32,766 in a statement."""
 _LAST_CODE_POINT = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 _OPEN = ("Running", "Paused")
@@ -47,6 +50,8 @@ def where_of(read: Filter, *, dialect: str) -> Where | None:
 
 def where_of_condition(condition: Condition, *, dialect: str) -> Where:
     sql, params = _compiled(q_of(condition, dialect=dialect), dialect=dialect)
+    if len(params) > _MOST_PARAMETERS:
+        raise unsupported(f"a filter with {len(params)} values, {_MOST_PARAMETERS} are the most")
     return Where(f"({sql})", *params)
 
 
@@ -117,7 +122,7 @@ class _Builder:
     def _starts_with(self, attribute: Attribute, prefix: str, *, is_negated: bool) -> Sql:
         """As a range, which an index serves: texts are compared by their bytes, which is by code points."""
         operand = self._dialect.operand(attribute)
-        first = self._dialect.stored(prefix)
+        first = self._dialect.stored(attribute, prefix)
         after = _first_after(first)
         low = Sql(operand, " >= ", Param(first))
         parts: list[Any] = [low] if after is None else [low, " AND ", operand, " < ", Param(after)]
@@ -152,11 +157,7 @@ def _hints(conjunct: Condition, dialect: Dialect) -> Iterator[Sql]:
     """What follows from a condition that must hold, for the planner: where in the order such runs are. Only for what
     must be true: under a NOT, null and false differ."""
     attribute = getattr(conjunct, "attribute", None)
-    if attribute is None:
-        return
-    if isinstance(conjunct, HasItem | HasPhrase) and not conjunct.is_negated:
-        yield Sql(dialect.operand(attribute), " IS NOT NULL")
-    if not attribute.column:
+    if attribute is None or not attribute.column:
         return
     close = closing(dialect.name).replace("%", "%%")
     match conjunct:

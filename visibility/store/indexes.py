@@ -39,19 +39,20 @@ _FORGET = RowsQuery(
 )
 _LIST_TYPES = ("KeywordList", "Text")
 _VALUES = "1000000 500000 100 1 1 1"
-_LISTS = "100000 50000 1 1 1"
 
 
 async def make_index(database: Database, *, name: str, type_name: str) -> None:
     """Idempotent; one that was left unfinished is made again. Raises Unavailable when the database refuses for now."""
     attribute = Attribute(name, type_name)
     index = index_name(attribute)
+    if database.dialect == "sqlite" and type_name in _LIST_TYPES:
+        # Found by their items, for which there is a table.
+        return
     if await database.fetch(_INVALID, [index]):
         await database.execute(_once(f"DROP INDEX CONCURRENTLY IF EXISTS {index}"))
     if database.dialect == "sqlite":
         # First: whoever notices the new index reads this, too.
-        line = _LISTS if type_name in _LIST_TYPES else _VALUES
-        await database.transact([Statement(_FORGET, [(index,)]), Statement(_DESCRIBE, [("visibility", index, line)])])
+        await database.transact([Statement(_FORGET, [(index,)]), Statement(_DESCRIBE, [("visibility", index, _VALUES)])])
     await database.execute(_once(create_statement(attribute, dialect=database.dialect)))
     if await database.fetch(_KNOWS_EXPRESSIONS):
         value = _indexed_value(attribute, dialect=database.dialect)
@@ -78,8 +79,7 @@ def create_statement(attribute: Attribute, *, dialect: str) -> str:
     order = f"{closing(dialect)} DESC, start_time DESC, run_id"
     is_list = attribute.type_name in _LIST_TYPES
     if dialect == "sqlite":
-        # A list is looked into row by row: the index has the rows that have one, in the order of a page.
-        columns = order if is_list else f"{value}, {order}"
+        columns = f"{value}, {order}"
         return f"CREATE INDEX IF NOT EXISTS {index} ON visibility (namespace, {columns}) WHERE {value} IS NOT NULL"
     content = f"USING gin ({value} jsonb_path_ops)" if is_list else f"(namespace, ({value}), {order})"
     return f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON visibility {content} WHERE {value} IS NOT NULL"

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -64,12 +64,10 @@ def list_page(
     return _query("list_visibility", sql, times=SHOWN_TIMES), [*where.params, limit]
 
 
-def count(where: Where, *, group_by: str = "") -> tuple[Query, list[object]]:
+def count(where: Where, *, group_by: str = "", index: str = "") -> tuple[Query, list[object]]:
     """How many rows fulfil the condition; by values of the expression `group_by`, when one is given."""
-    if group_by:
-        sql = f"SELECT {group_by}, count(*) FROM visibility WHERE {where.sql} GROUP BY 1"
-    else:
-        sql = f"SELECT count(*) FROM visibility WHERE {where.sql}"
+    found = f"FROM visibility{_by(index)} WHERE {where.sql}"
+    sql = f"SELECT {group_by}, count(*) {found} GROUP BY 1" if group_by else f"SELECT count(*) {found}"
     return _query("count_visibility", sql), list(where.params)
 
 
@@ -77,6 +75,21 @@ def count_few(where: Where, *, index: str, limit: int) -> tuple[Query, list[obje
     """How many rows fulfil the condition, no more than `limit`, looking at nothing but the index."""
     sql = f"SELECT count(*) FROM (SELECT 1 FROM visibility{_by(index)} WHERE {where.sql} LIMIT %s)"
     return _query("count_few_visibility", sql), [*where.params, limit]
+
+
+def runs_with(*, attribute: str, items: Sequence[str]) -> Where:
+    """Of SQLite's table of items: those of an attribute, as a SELECT of their runs."""
+    marks = ", ".join(["%s"] * len(items))
+    return Where(f"SELECT run_id FROM visibility_items WHERE attribute = %s AND item IN ({marks})", attribute, *items)
+
+
+def is_among(runs: Where) -> Where:
+    return Where(f"run_id IN ({runs.sql})", *runs.params)
+
+
+def count_few_of(runs: Where, *, limit: int) -> tuple[Query, list[object]]:
+    """How many rows a SELECT gives, no more than `limit`."""
+    return _query("count_few_items", f"SELECT count(*) FROM ({runs.sql} LIMIT %s)"), [*runs.params, limit]
 
 
 def _by(index: str) -> str:

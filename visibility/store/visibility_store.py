@@ -24,6 +24,7 @@ from visibility.store.statements import FORGET_DELETED, UPSERT, Where, count, ex
 
 if TYPE_CHECKING:
     from visibility.filters.conditions import Attribute, Filter
+    from visibility.store.choosing import Way
 
 log = logging.getLogger(__name__)
 
@@ -72,12 +73,12 @@ class SqlVisibilityStore:
         self, *, namespace: str, query: str, custom_attributes: Mapping[str, str]
     ) -> CountResult:
         read = self._filter(query, custom_attributes)
-        where = self._where(read, namespace)
+        way, where = await self._way(read, namespace)
         group_by = read.group_by
         if group_by is None:
-            rows = await self._database.fetch(*count(where))
+            rows = await self._database.fetch(*count(where, index=way.index))
             return CountResult(count=rows[0][0], groups=[])
-        rows = await self._database.fetch(*count(where, group_by=self._group_sql(group_by)))
+        rows = await self._database.fetch(*count(where, group_by=self._group_sql(group_by), index=way.index))
         groups = [CountGroup(values=[_payload(value, group_by)], count=number) for value, number in _ordered(rows, group_by)]
         return CountResult(count=sum(group.count for group in groups), groups=groups)
 
@@ -105,20 +106,20 @@ class SqlVisibilityStore:
 
         return read_filter(query, custom, group_by_any_keyword=self._group_by_any_keyword)
 
-    def _where(self, read: Filter, namespace: str) -> Where:
+    async def _way(self, read: Filter, namespace: str) -> tuple[Way, Where]:
+        """How to read what the filter finds, and its condition."""
+        from visibility.store.choosing import choose
         from visibility.store.filtering import where_of
 
-        where = where_of(read, dialect=self._database.dialect)
-        return _all([Where("namespace = %s", namespace), *([] if where is None else [where])])
+        way = await choose(self._database, namespace=namespace, condition=read.where)
+        wheres = [Where("namespace = %s", namespace), where_of(read, dialect=self._database.dialect), way.only]
+        return way, _all([where for where in wheres if where is not None])
 
     async def _list(
         self, read: Filter, *, namespace: str, limit: int, behind: Where | None = None
     ) -> tuple[Query, list[object]]:
         """The statement of one page, or of a part of it."""
-        from visibility.store.choosing import choose
-
-        where = self._where(read, namespace)
-        way = await choose(self._database, namespace=namespace, condition=read.where)
+        way, where = await self._way(read, namespace)
         return list_page(
             where if behind is None else _all([where, behind]),
             dialect=self._database.dialect,
