@@ -48,11 +48,13 @@ class ItemMap(Generic[K, V]):
     """A mapping over a base mapping; `changed` holds what was set, or `deleted()` markers. Iteration keeps the base's
     order, then the order of additions."""
 
-    __slots__ = ("base", "changed")
+    __slots__ = ("_size", "base", "changed")
 
     def __init__(self, base: Mapping[K, V] | ItemMap[K, V]) -> None:
         self.base: Mapping[K, V] | ItemMap[K, V] = base
         self.changed: dict[K, V] = {}
+        self._size: int | None = None
+        """How many items there are, once somebody asked; a change then keeps it right."""
 
     def get(self, key: K) -> V | None:
         value = self.changed.get(key)
@@ -70,17 +72,20 @@ class ItemMap(Generic[K, V]):
         return self.get(key) is not None  # type: ignore[arg-type]
 
     def __setitem__(self, key: K, value: V) -> None:
+        if self._size is not None and key not in self:
+            self._size += 1
         self.changed[key] = value
 
     def __delitem__(self, key: K) -> None:
-        if key not in self:
+        if self.pop(key) is None:
             raise KeyError(key)
-        self.changed[key] = _DELETED
 
     def pop(self, key: K) -> V | None:
         value = self.get(key)
         if value is not None:
             self.changed[key] = _DELETED
+            if self._size is not None:
+                self._size -= 1
         return value
 
     def __iter__(self) -> Iterator[K]:
@@ -100,10 +105,12 @@ class ItemMap(Generic[K, V]):
         return (value for _, value in self.items())
 
     def __len__(self) -> int:
-        count = len(self.base)
-        for key, value in self.changed.items():
-            count += (value is not _DELETED) - (key in self.base)
-        return count
+        if self._size is None:
+            size = len(self.base)
+            for key, value in self.changed.items():
+                size += (value is not _DELETED) - (key in self.base)
+            self._size = size
+        return self._size
 
     def __bool__(self) -> bool:
         return len(self) > 0
