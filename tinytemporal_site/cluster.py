@@ -44,9 +44,13 @@ class Cluster:
         if self.is_alone:
             alone = {role: [Member(role=role, host=self.host)] for role in self.roles}
             return Membership(host=self.host, fixed=alone)
-        fixed = self._fixed()
         return LiveMembership(
-            host=self.host, store=MemberStore(database=database), clock=self._clock, own=self._own, fixed=fixed
+            host=self.host,
+            store=MemberStore(database=database),
+            clock=self._clock,
+            own=self._own,
+            fixed=self._fixed(),
+            shared={HISTORY_ROLE: [shard_key(n) for n in range(1, settings.NUM_HISTORY_SHARDS + 1)]},
         )
 
     def _fixed(self) -> dict[str, list[Member]]:

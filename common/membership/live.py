@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from common.clock import Clock
@@ -54,11 +54,12 @@ class LiveMembership(Membership):
         clock: Clock,
         own: Callable[[], Mapping[str, str]],
         fixed: Mapping[str, Iterable[Member]] | None = None,
+        shared: Mapping[str, Sequence[str]] | None = None,
         interval: timedelta = timedelta(seconds=2),
         misses: int = 3,
         probe: Callable[[str], Awaitable[bool]] = refuses,
     ) -> None:
-        super().__init__(host=host, fixed=fixed)
+        super().__init__(host=host, fixed=fixed, shared=shared)
         self._fixed = frozenset(fixed or ())
         self._store = store
         self._clock = clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from common.membership.ring import Member, Ring
 from common.service import Service
@@ -16,12 +16,20 @@ _NOBODY = Ring()
 
 
 class Membership(Service):
-    """Fixed lists of members: what never changes by itself. `host` is the name of this process."""
+    """Fixed lists of members: what never changes by itself. `host` is the name of this process; `shared` are the keys of a
+    role that its members share out evenly (see `Ring`)."""
 
-    def __init__(self, *, host: str, fixed: Mapping[str, Iterable[Member]] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        host: str,
+        fixed: Mapping[str, Iterable[Member]] | None = None,
+        shared: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         super().__init__(name="membership")
         self.host = host
-        self._rings: dict[str, Ring] = {role: Ring(tuple(members)) for role, members in (fixed or {}).items()}
+        self._shared = dict(shared or {})
+        self._rings: dict[str, Ring] = {role: self._ring(role, members) for role, members in (fixed or {}).items()}
         self._subscribers: list[Callable[[], None]] = []
 
     async def start(self) -> None:
@@ -43,9 +51,12 @@ class Membership(Service):
     def suspect(self, member: Member) -> None:
         """A call could not be delivered to it, or it denies what it should own: look soon whether it is there."""
 
+    def _ring(self, role: str, members: Iterable[Member]) -> Ring:
+        return Ring(tuple(members), shared=self._shared.get(role, ()))
+
     def _set(self, role: str, members: Iterable[Member]) -> bool:
         """Whether that changed anything."""
-        ring = Ring(tuple(members))
+        ring = self._ring(role, members)
         before = self.ring(role)
         if ring.members == before.members:
             return False

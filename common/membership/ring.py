@@ -1,10 +1,13 @@
 """Placement by rendezvous hashing: each key belongs to the member that scores highest for it.
 
-When a member leaves, only its keys move; when one joins, it takes an even share from all others.
+When a member leaves, only its keys move; when one joins, it takes an even share from all others. Even by chance, that is:
+a few keys, as the shards are, would often be shared out badly, so these are known beforehand and no member gets more than
+its share of them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -23,17 +26,19 @@ class Member(Struct, frozen=True, kw_only=True):
 
 
 class Ring:
-    """The members of one role at one time; never changes. Remembers the owners of the keys that were asked for last."""
+    """The members of one role at one time; never changes. Remembers the owners of the keys that were asked for last.
+    `shared` are the keys that are shared out evenly."""
 
-    __slots__ = ("_owners", "members")
+    __slots__ = ("_owners", "_shared", "members")
 
-    def __init__(self, members: Sequence[Member] = ()) -> None:
+    def __init__(self, members: Sequence[Member] = (), *, shared: Sequence[str] = ()) -> None:
         self.members: tuple[Member, ...] = tuple(sorted(members, key=lambda member: member.host))
+        self._shared = _share_out(shared, self.members)
         self._owners: dict[str, Member] = {}
 
     def owner(self, key: str) -> Member | None:
         """None when there is no member at all."""
-        owner = self._owners.get(key)
+        owner = self._shared.get(key) or self._owners.get(key)
         if owner is None and self.members:
             if len(self._owners) >= KEYS_KEPT:
                 self._owners.clear()
@@ -42,6 +47,20 @@ class Ring:
 
     def by_host(self, host: str) -> Member | None:
         return next((member for member in self.members if member.host == host), None)
+
+
+def _share_out(keys: Sequence[str], members: Sequence[Member]) -> dict[str, Member]:
+    """Each key to the member that scores highest for it among those that have not got their share yet."""
+    if not members or not keys:
+        return {}
+    share = -(-len(keys) // len(members))
+    got = Counter[str]()
+    owners: dict[str, Member] = {}
+    for key in keys:
+        ranked = sorted(members, key=lambda member: _score(key, member.host), reverse=True)  # noqa: B023  used at once
+        owner = owners[key] = next(member for member in ranked if got[member.host] < share)
+        got[owner.host] += 1
+    return owners
 
 
 def _score(key: str, host: str) -> bytes:

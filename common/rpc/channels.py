@@ -25,6 +25,7 @@ _OPTIONS = [
     # A host that is there but does not move any more (stopped, or cut off without a word) is found by pings.
     ("grpc.keepalive_time_ms", 5_000),
     ("grpc.keepalive_timeout_ms", 3_000),
+    ("grpc.http2.ping_timeout_ms", 3_000),
     ("grpc.http2.max_pings_without_data", 0),
     # A host that comes back is tried again soon.
     ("grpc.initial_reconnect_backoff_ms", 100),

@@ -43,6 +43,15 @@ def test_only_the_keys_of_a_member_that_left_move() -> None:
     assert {before.owner(key) for key in moved} == {before.by_host("c")}
 
 
+def test_keys_known_beforehand_are_shared_out_evenly() -> None:
+    shards = [f"shard {i}" for i in range(1, 5)]
+    for hosts in (("a",), ("a", "b"), ("history-1", "history-2"), ("a", "b", "c"), ("a", "b", "c", "d", "e")):
+        ring = Ring(members(*hosts), shared=shards)
+        counts = Counter(owner.host for key in shards if (owner := ring.owner(key)) is not None)
+        assert max(counts.values()) == -(-len(shards) // len(hosts))
+        assert ring.owner("another key") == Ring(members(*hosts)).owner("another key")
+
+
 def test_without_members_nobody_owns_anything() -> None:
     assert Ring().owner("key") is None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -169,6 +170,21 @@ async def test_the_shards_of_a_killed_history_are_taken_over(cluster: Processes,
         await until(lambda: cluster.shard_owners() == {"history-1"}, within_s=RECOVERED_WITHIN_S)
         await orders.goes_on()
         await cluster.start("history-2")
+        await until(lambda: cluster.shard_owners() == {"history-1", "history-2"}, within_s=RECOVERED_WITHIN_S)
+        await orders.goes_on()
+    manage("verify", database_url=cluster.database_url)
+
+
+async def test_a_history_that_hangs_is_replaced_and_comes_back(cluster: Processes, queue: str) -> None:
+    """A process that is stopped beyond its lease believes in it when it goes on; its first write says otherwise."""
+    await cluster.start("history-1", "history-2", "matching-1", "frontend-1")
+    await until(lambda: cluster.shard_owners() == {"history-1", "history-2"}, within_s=RECOVERED_WITHIN_S)
+    client = await Client.connect(cluster["frontend-1"].address)
+    async with load(client, queue) as orders:
+        cluster["history-2"].signal(signal.SIGSTOP)
+        await until(lambda: cluster.shard_owners() == {"history-1"}, within_s=RECOVERED_WITHIN_S)
+        await orders.goes_on()
+        cluster["history-2"].signal(signal.SIGCONT)
         await until(lambda: cluster.shard_owners() == {"history-1", "history-2"}, within_s=RECOVERED_WITHIN_S)
         await orders.goes_on()
     manage("verify", database_url=cluster.database_url)
