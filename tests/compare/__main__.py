@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.compare import reference, scenarios  # noqa: F401  # registers them
-from tests.compare.deviations import judged
+from tests.compare.deviations import DEVIATIONS, judged
 from tests.compare.peers import PEERS, official
 from tests.compare.scenario import SCENARIOS, observe
 
@@ -64,6 +64,10 @@ def compare(peer: str, address: str, expected: Answers, *, official_address: str
             print(f"{peer}: {name}: {line}")
     wrong = sum(bool(verdict.wrong) for verdict in verdicts.values())
     meant = sum(len(verdict.meant) for verdict in verdicts.values())
+    if len(seen) == len(SCENARIOS):
+        covered = {deviation.why for verdict in verdicts.values() for deviation in verdict.meant}
+        for why in [deviation.why for deviation in DEVIATIONS if deviation.why not in covered]:
+            print(f"{peer}: a deviation that covers nothing any more: {why}")
     print(f"{peer}: {len(seen) - wrong} of {len(seen)} scenarios agree; {meant} differences are meant", flush=True)
     return wrong
 

@@ -125,13 +125,17 @@ DEVIATIONS = (
 @dataclass(kw_only=True)
 class Judgement:
     wrong: list[str] = field(default_factory=list)
-    meant: list[str] = field(default_factory=list)
+    meant: list[Deviation] = field(default_factory=list)
+    """One for each difference that it covers."""
 
 
 def judged(scenario: str, official: Any, ours: Any) -> Judgement:
     """All differences of one scenario, those that are meant apart."""
     judgement = Judgement()
     for line in differences(official, ours):
-        meant = any(deviation.covers(scenario, line) for deviation in DEVIATIONS)
-        (judgement.meant if meant else judgement.wrong).append(line)
+        meant = next((deviation for deviation in DEVIATIONS if deviation.covers(scenario, line)), None)
+        if meant is None:
+            judgement.wrong.append(line)
+        else:
+            judgement.meant.append(meant)
     return judgement
