@@ -57,7 +57,7 @@ def _share_out(keys: Sequence[str], members: Sequence[Member]) -> dict[str, Memb
     got = Counter[str]()
     owners: dict[str, Member] = {}
     for key in keys:
-        ranked = sorted(members, key=lambda member: _score(key, member.host), reverse=True)  # noqa: B023  used at once
+        ranked = sorted(members, key=lambda member: _score(key, member.host), reverse=True)
         owner = owners[key] = next(member for member in ranked if got[member.host] < share)
         got[owner.host] += 1
     return owners
