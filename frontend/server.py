@@ -128,6 +128,8 @@ def _options(config: FrontendConfig) -> list[tuple[str, int]]:
         ("grpc.max_concurrent_streams", 100_000),
         ("grpc.keepalive_time_ms", _milliseconds(config.keepalive_time)),
         ("grpc.keepalive_timeout_ms", _milliseconds(config.keepalive_timeout)),
+        # Without it a client that has gone silent is noticed only after gRPC's own minute.
+        ("grpc.http2.ping_timeout_ms", _milliseconds(config.keepalive_timeout)),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_ping_interval_without_data_ms", _milliseconds(config.keepalive_min_interval)),
