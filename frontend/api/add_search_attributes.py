@@ -16,12 +16,9 @@ from history.records import NamespaceRecord
 
 log = logging.getLogger(__name__)
 
-TYPE_LIMIT = 100
-"""Custom attributes of one type in a namespace. Upstream on SQL has 3, and 10 keywords; nothing here asks for so few."""
-
 
 async def add_search_attributes(frontend: Frontend, request: AddSearchAttributesRequest) -> AddSearchAttributesResponse:
-    """One that exists is left as it is."""
+    """One that exists is left as it is. There may be any number of each type; upstream on SQL has 3, and 10 keywords."""
     if request.namespace:
         await require_namespace(frontend, request.namespace)
     if not request.search_attributes:
@@ -54,11 +51,9 @@ def _with(record: NamespaceRecord, wanted: Mapping[str, int]) -> NamespaceRecord
         if name in attributes:
             continue
         type_name = TYPE_NAMES.get(value, "")
-        used = sum(1 for kind in attributes.values() if kind == type_name)
-        if not type_name or used >= TYPE_LIMIT:
+        if not type_name:
             raise InvalidArgument(
-                f"Unable to create search attributes: cannot have more than {used} search attribute of type "
-                f"{type_name or 'Unspecified'}."
+                "Unable to create search attributes: cannot have more than 0 search attribute of type Unspecified."
             )
         attributes[name] = type_name
     return msgspec.structs.replace(record, search_attributes=attributes)
