@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 
+import hypothesis
 import pytest
 
 from tests.databases import KINDS, DatabaseFactory
@@ -15,6 +16,11 @@ from tests.postgres import Cluster
 from tests.server_process import LiveServer
 
 StartServer = Callable[..., LiveServer]
+
+
+# How long one example takes depends on what else the machine does; a test that hangs is ended by its own timeout.
+hypothesis.settings.register_profile("anywhere", deadline=None)
+hypothesis.settings.load_profile("anywhere")
 
 
 def pytest_configure(config: pytest.Config) -> None:
