@@ -75,7 +75,9 @@ def apply_cancel_requested(draft: Draft, event: HistoryEvent) -> None:
 def _remove(draft: Draft, scheduled_event_id: int) -> None:
     item = draft.activities.pop(scheduled_event_id)
     assert item is not None, f"activity {scheduled_event_id} ended twice"
-    draft.activity_ids.pop(item.activity_id)
+    # Another one may have been scheduled under that id while the end of the first was buffered.
+    if draft.activity_ids.get(item.activity_id) == scheduled_event_id:
+        del draft.activity_ids[item.activity_id]
 
 
 @applies(EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)

@@ -123,9 +123,7 @@ def apply_options_updated(draft: Draft, event: HistoryEvent) -> None:
         info.versioning_override = _own(attributes.versioning_override)
     if attributes.HasField("priority"):
         info.priority = _own(attributes.priority)
-    add_callbacks(
-        draft, attributes.attached_completion_callbacks, event, request_id=attributes.attached_request_id
-    )
+    add_callbacks(draft, attributes.attached_completion_callbacks, event, request_id=attributes.attached_request_id)
     remember_request(draft, attributes.attached_request_id, event)
     for update in attributes.workflow_update_options:
         remember_request(draft, update.attached_request_id, event)

@@ -23,10 +23,19 @@ def apply_started(draft: Draft, event: HistoryEvent) -> None:
 
 @applies(EventType.EVENT_TYPE_TIMER_FIRED)
 def apply_fired(draft: Draft, event: HistoryEvent) -> None:
-    draft.timers.pop(event.timer_fired_event_attributes.timer_id)
+    attributes = event.timer_fired_event_attributes
+    _remove(draft, attributes.timer_id, attributes.started_event_id)
 
 
 @applies(EventType.EVENT_TYPE_TIMER_CANCELED)
 def apply_canceled(draft: Draft, event: HistoryEvent) -> None:
     # Gone already when it had fired and that event was buffered: the cancel takes the event's place.
-    draft.timers.pop(event.timer_canceled_event_attributes.timer_id)
+    attributes = event.timer_canceled_event_attributes
+    _remove(draft, attributes.timer_id, attributes.started_event_id)
+
+
+def _remove(draft: Draft, timer_id: str, started_event_id: int) -> None:
+    item = draft.timers.get(timer_id)
+    # Another one may have been started under that id while the end of the first was buffered.
+    if item is not None and item.started_event_id == started_event_id:
+        del draft.timers[timer_id]

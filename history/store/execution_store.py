@@ -6,8 +6,9 @@ with the rows of all runs of the batch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from temporalio.api.history.v1 import HistoryEvent
 
@@ -93,16 +94,7 @@ class SqlExecutionStore:
             raise PersistenceError(
                 table="executions", key=f"{shard_id}/{run_id}", reason=f"data is of run {info.run_id!r} - at `$.runId`"
             )
-        state = ExecutionState(info=info)
-        for kind, item_key, data in items:
-            _add_item(state, kind=kind, key=item_key, data=data, place=f"{shard_id}/{run_id}/{kind}/{item_key}")
-        # Rows come in the order of their keys as text; in memory the order is that of numbers and of addition.
-        for name in _NUMBERED:
-            pending = getattr(state, name)
-            if len(pending) > 1:
-                setattr(state, name, dict(sorted(pending.items())))
-        state.activity_ids = {item.activity_id: event_id for event_id, item in state.activities.items()}
-        return state
+        return assemble(info, items, place=f"{shard_id}/{run_id}")
 
     async def load_events(
         self, *, shard_id: int, run_id: str, first: int, last: int, reverse: bool = False
@@ -161,6 +153,20 @@ class SqlExecutionStore:
 
 
 _NUMBERED = [name for name, (_, _, key) in PERSISTED.items() if key is int]
+
+
+def assemble(info: ExecutionInfo, items: Iterable[Sequence[Any]], *, place: str) -> ExecutionState:
+    """The state that stored rows make: `items` are (kind, key, data). Raises PersistenceError."""
+    state = ExecutionState(info=info)
+    for kind, key, data in items:
+        _add_item(state, kind=kind, key=key, data=data, place=f"{place}/{kind}/{key}")
+    # Rows come in the order of their keys as text; in memory the order is that of numbers and of addition.
+    for name in _NUMBERED:
+        pending = getattr(state, name)
+        if len(pending) > 1:
+            setattr(state, name, dict(sorted(pending.items())))
+    state.activity_ids = {item.activity_id: event_id for event_id, item in state.activities.items()}
+    return state
 
 
 def _add_item(state: ExecutionState, *, kind: str, key: str, data: bytes | str, place: str) -> None:

@@ -131,3 +131,13 @@ def test_a_back_off_whose_activity_is_gone_changes_nothing(host: WorkerHost) -> 
     tasks = len(host.dispatched("activityTask"))
     host.run(lambda work: fire_timer(work, task))
     assert len(host.dispatched("activityTask")) == tasks
+
+
+def test_a_timer_may_be_started_under_the_id_of_one_whose_end_the_worker_has_not_seen(host: WorkerHost) -> None:
+    host.turn(start_timer(seconds=5))
+    host.wake()
+    task = host.take()
+    host.advance(5)  # its end waits in the buffer
+    host.respond(task, start_timer(seconds=60))
+    assert host.types()[-3:] == ["TIMER_STARTED", "TIMER_FIRED", "WORKFLOW_TASK_SCHEDULED"]
+    assert host.state.timers["t"].started_event_id > host.attributes("timer_fired").started_event_id
