@@ -73,6 +73,16 @@ def databases_of_shards(opened: dict[str, Database] | None = None) -> dict[int, 
     return found
 
 
+def database_of_visibility(opened: dict[str, Database] | None = None) -> Database:
+    """The read model's; `opened` as for `databases_of_shards`."""
+    from visibility.router import alias
+
+    opened = {} if opened is None else opened
+    if alias() not in opened:
+        opened[alias()] = open_database(alias())
+    return opened[alias()]
+
+
 class Process:
     """What one process runs: its roles' services, tied to each other here and to those of other processes by routers."""
 
@@ -90,13 +100,17 @@ class Process:
         database = self.databases["default"]
         self.cluster = Cluster(host=host, roles=roles, database=database, clock=clock)
         self.namespaces = NamespaceRegistry(store=open_namespace_store(database), clock=clock)
-        self.visibility = open_visibility_store(database)
+        self.visibility = open_visibility_store(database_of_visibility(self.databases))
         self.history_config = HistoryConfig(
             shards=settings.NUM_HISTORY_SHARDS,
             suggest_continue_as_new_events=settings.SUGGEST_CONTINUE_AS_NEW_EVENTS,
             long_poll=timedelta(seconds=20),
         )
-        links: dict[str, Any] = {"membership": self.cluster.membership, "channels": self.cluster.channels, "clock": clock}
+        links: dict[str, Any] = {
+            "membership": self.cluster.membership,
+            "channels": self.cluster.channels,
+            "clock": clock,
+        }
         self.engine = self._engine() if "history" in roles else None
         local_history = _history_of(self.engine)
         self.history = history_router(local=local_history, shards=settings.NUM_HISTORY_SHARDS, **links)

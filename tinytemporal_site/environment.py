@@ -89,12 +89,16 @@ def read_callback_addresses(env: Env, *, name: str) -> tuple[CallbackAddress, ..
 
 
 def read_shard_databases(env: Env, *, name: str, shards: int) -> dict[int, str]:
-    """`1=default,2=second`: which Django database alias holds a History shard; unnamed shards use `default`."""
-    wanted = f"a list such as 1=default,2=second with shards from 1 to {shards}, each named once"
+    """`1=default,2=second`: which Django database alias holds a History shard; unnamed shards use `default`.
+    The alias `visibility` is the read model's."""
+    wanted = (
+        f"a list such as 1=default,2=second with shards from 1 to {shards}, each named once, and none at visibility"
+    )
     chosen: dict[int, str] = {}
     for item in read_list(env, name=name, default=[]):
         match = re.fullmatch(r"([0-9]+)\s*=\s*([a-z][a-z0-9_]*)", item)
-        if match is None or not 1 <= int(match[1]) <= shards or int(match[1]) in chosen:
+        known = match is not None and 1 <= int(match[1]) <= shards and match[2] != "visibility"
+        if match is None or not known or int(match[1]) in chosen:
             raise refuse(name=name, value=item, wanted=wanted)
         chosen[int(match[1])] = match[2]
     return chosen
@@ -110,6 +114,8 @@ def read_hosts(env: Env, *, name: str) -> dict[str, str]:
     for item in read_list(env, name=name, default=[]):
         match = _MEMBER.fullmatch(item)
         if match is None or not 0 < int(match[3]) <= 65535 or (match[1] or match[2]) in hosts:
-            raise refuse(name=name, value=item, wanted="a list such as a=10.0.0.1:7234,b=10.0.0.2:7234, each named once")
+            raise refuse(
+                name=name, value=item, wanted="a list such as a=10.0.0.1:7234,b=10.0.0.2:7234, each named once"
+            )
         hosts[match[1] or match[2]] = match[2]
     return hosts

@@ -64,6 +64,13 @@ for _alias in sorted(set(HISTORY_SHARD_DATABASES.values()) - {"default"}):
     DATABASES[_alias] = databases.database_settings(
         environment.read_text(env, name=_variable, default=""), name=_variable, base_dir=BASE_DIR
     )
+# The read model's own database, when it has one.
+VISIBILITY_DATABASE_URL = environment.read_text(env, name="VISIBILITY_DATABASE_URL", default="")
+if VISIBILITY_DATABASE_URL:
+    DATABASES["visibility"] = databases.database_settings(
+        VISIBILITY_DATABASE_URL, name="VISIBILITY_DATABASE_URL", base_dir=BASE_DIR
+    )
+    DATABASE_ROUTERS = ["visibility.router.VisibilityRouter"]
 # PostgreSQL is reached through a pooler in transaction mode, where nothing may outlive its transaction.
 DATABASE_POOLER = environment.read_bool(env, name="DATABASE_POOLER", default=False)
 # In one spelling, for those who open the database without Django.

@@ -25,7 +25,8 @@ class VisibilityRouter:
     db_for_write = db_for_read
 
     def allow_migrate(self, db: str, app_label: str, **_hints: Any) -> bool | None:
-        """Its tables are made there and nowhere else, and no others are made there."""
+        """No other tables are made there. Its own are in `default` as well, though empty: a database of its own may be
+        given up again, and what Django takes for migrated is there."""
         if app_label == APP:
-            return db == alias()
+            return db in {alias(), "default"}
         return False if db == ALIAS else None

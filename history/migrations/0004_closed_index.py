@@ -11,6 +11,8 @@ class AddIndexOnline(migrations.AddIndex):
             super().database_forwards(app_label, schema_editor, from_state, to_state)
             return
         model = to_state.apps.get_model(app_label, self.model_name)
+        if not self.allow_migrate_model(schema_editor.connection.alias, model):
+            return  # a database without these tables
         # What a migration that was broken off left is no good.
         schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {self.index.name}")
         schema_editor.execute(self.index.create_sql(model, schema_editor, concurrently=True), params=None)

@@ -162,6 +162,8 @@ def test_secret_key_that_cannot_be_kept_is_refused_by_name(tmp_path: Path) -> No
         ({"DEBUG": "false", "SECRET_KEY": ""}, "SECRET_KEY is not set"),
         ({"DATABASE_URL": "mysql://u:pass-word@h/d"}, "DATABASE_URL must be"),
         ({"HISTORY_SHARD_DATABASES": "2=far"}, "DATABASE_URL_FAR must be"),
+        ({"HISTORY_SHARD_DATABASES": "2=visibility"}, "HISTORY_SHARD_DATABASES is '2=visibility'"),
+        ({"VISIBILITY_DATABASE_URL": "mysql://u:pass-word@h/d"}, "VISIBILITY_DATABASE_URL must be"),
     ],
 )
 def test_settings_refuse_by_name_and_show_no_password(variables: dict[str, str], complaint: str) -> None:

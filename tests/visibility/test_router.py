@@ -25,6 +25,7 @@ def test_with_a_database_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ROUTER.db_for_read(Visibility) == ROUTER.db_for_write(Visibility) == "visibility"
     assert ROUTER.db_for_read(Namespace) is None
     assert ROUTER.allow_migrate("visibility", "visibility") is True
-    assert ROUTER.allow_migrate("default", "visibility") is False
+    assert ROUTER.allow_migrate("default", "visibility") is True
+    assert ROUTER.allow_migrate("far", "visibility") is False
     assert ROUTER.allow_migrate("visibility", "history") is False
     assert ROUTER.allow_migrate("default", "history") is None

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from common.database import open_database
+from visibility.router import alias
 from visibility.sample import CUSTOM, NAMESPACE, PREDEFINED, sample_runs
 from visibility.store import open_visibility_store
 
@@ -25,7 +26,7 @@ class Command(BaseCommand):
         asyncio.run(self._fill(options["runs"]))
 
     async def _fill(self, number: int) -> None:
-        database = open_database()
+        database = open_database(alias())
         await database.start()
         try:
             store = open_visibility_store(database)

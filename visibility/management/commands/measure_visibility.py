@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from common.clock import RealClock
 from common.database import open_database
+from visibility.router import alias
 from visibility.sample import CUSTOM, NAMESPACE
 from visibility.store import SqlVisibilityStore, open_visibility_store
 
@@ -94,7 +95,7 @@ class Command(BaseCommand):
             raise CommandError(f"slower than {options['limit_ms']} ms: {slow}")
 
     async def _measure(self, limit_ms: float | None) -> list[str]:
-        database = open_database()
+        database = open_database(alias())
         await database.start()
         slow = []
         try:
