@@ -35,6 +35,7 @@ from history.workspace import Workspace
 RUNS_PAGE = 500
 EVENTS_PAGE = 1_000
 TASKS_PAGE = 1_000
+OF_READ_MODEL = "visibility: "
 LOOKS = 3
 """How often a run that seems to differ is looked at."""
 
@@ -49,6 +50,11 @@ class Difference(Struct, kw_only=True, frozen=True):
     workflow_id: str
     run_id: str
     text: str
+    shard_id: int = 0
+
+    @property
+    def is_of_read_model(self) -> bool:
+        return self.text.startswith(OF_READ_MODEL)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.workflow_id}/{self.run_id}: {self.text}"
@@ -109,7 +115,9 @@ class Verifier:
             return [Difference(namespace="", workflow_id="", run_id=run_id, text=error.message)]
         info = state.info
         return [
-            Difference(namespace=info.namespace, workflow_id=info.workflow_id, run_id=run_id, text=text)
+            Difference(
+                namespace=info.namespace, workflow_id=info.workflow_id, run_id=run_id, text=text, shard_id=shard_id
+            )
             for text in texts
         ]
 
@@ -200,7 +208,7 @@ class Verifier:
         if pending is not None:
             texts = unequal_intents(pending, expected)
         for text in texts:
-            yield f"visibility: {text}"
+            yield OF_READ_MODEL + text
 
     async def _pending_intent(self, info: ExecutionInfo) -> VisibilityIntent | None:
         """The run's newest intent that the read model may not have got."""

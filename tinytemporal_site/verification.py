@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import close_old_connections
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from common.contracts.visibility import VisibilityIntent
 from history.models import CurrentRun, Execution, HistoryEvent, PendingItem
@@ -22,6 +22,7 @@ from visibility.store.rows import COLUMNS, row_of
 
 IGNORED = frozenset(("task_id", "state_transition_count", "text_words"))
 """Which intent the row was made from; what goes on after the close; what follows from the search attributes."""
+PAGE = 500
 NAMED = 20
 """How many rows without a run are named one by one."""
 
@@ -55,25 +56,50 @@ def _plain(value: Any) -> Any:
 
 
 def orphans() -> Iterator[str]:
-    """Rows of runs that are not stored."""
+    """Rows of History's tables whose runs are not stored."""
     run = Execution.objects.filter(shard_id=OuterRef("shard_id"), run_id=OuterRef("run_id"))
-    aliases = ["default", *sorted(set(settings.HISTORY_SHARD_DATABASES.values()) - {"default"})]
-    for alias in aliases:
+    for alias in history_aliases():
         for model in (CurrentRun, HistoryEvent, PendingItem):
             rows = model.objects.using(alias).filter(~Exists(run)).values_list("run_id", flat=True).distinct()
-            yield from _named(rows)
-    if len(aliases) > 1:
-        return  # the read model is in one database: each of its rows would have to be looked for in all the others
-    shown = Visibility.objects.exclude(namespace="").filter(
-        ~Exists(Execution.objects.filter(run_id=OuterRef("run_id")))
-    )
-    yield from _named(shown.values_list("run_id", flat=True))
+            yield from named(model._meta.db_table, list(rows[: NAMED + 1]))  # noqa: SLF001  Django's way to a model's table
 
 
-def _named(run_ids: QuerySet[Any, Any]) -> Iterator[str]:
-    table = run_ids.query.get_meta().db_table
-    found = list(run_ids[: NAMED + 1])
-    for run_id in found[:NAMED]:
+def history_aliases() -> list[str]:
+    return ["default", *sorted(set(settings.HISTORY_SHARD_DATABASES.values()) - {"default"})]
+
+
+def shown_orphans() -> Iterator[VisibilityIntent]:
+    """Rows of the read model whose runs are not stored, each as the intent that removes it."""
+    last = ""
+    while page := list(
+        Visibility.objects.exclude(namespace="")
+        .filter(run_id__gt=last)
+        .order_by("run_id")
+        .values_list("run_id", "task_id", "namespace", "workflow_id")[:PAGE]
+    ):
+        last = page[-1][0]
+        run_ids = [run_id for run_id, *_ in page]
+        stored: set[str] = set()
+        for alias in history_aliases():
+            found = Execution.objects.using(alias).filter(run_id__in=run_ids)
+            stored.update(found.values_list("run_id", flat=True))
+        for run_id, task_id, namespace, workflow_id in page:
+            if run_id not in stored:
+                yield VisibilityIntent(
+                    run_id=run_id, task_id=task_id, namespace=namespace, workflow_id=workflow_id, delete=True
+                )
+
+
+def task_id_of(run_id: str) -> int:
+    """Which intent the run's row was made from; 0 when there is no row. A repair takes the same, so that what is still
+    to come replaces what it makes."""
+    close_old_connections()
+    return Visibility.objects.filter(run_id=run_id).values_list("task_id", flat=True).first() or 0
+
+
+def named(table: str, run_ids: Sequence[str]) -> Iterator[str]:
+    """Lines for runs that are not stored; no more than NAMED one by one."""
+    for run_id in run_ids[:NAMED]:
         yield f"{table}: rows of run {run_id}, which is not stored"
-    if len(found) > NAMED:
+    if len(run_ids) > NAMED:
         yield f"{table}: and rows of more runs that are not stored"

@@ -17,12 +17,12 @@ _CLOSING_SQLITE = f"COALESCE(close_time, '{NEVER}')"
 _CLOSING_POSTGRESQL = f"COALESCE(close_time, '{NEVER}+00'::timestamptz)"
 _MARK = re.compile("%[s%]")
 
-# Insert each row, or put it in place of one made from an older intent.
+# Insert each row, or put it in place of one made from an older intent, or from the same: a repair makes it anew.
 UPSERT = RowsQuery(
     "upsert_visibility",
     f"INSERT INTO visibility ({', '.join(COLUMNS)}) {{rows}} ON CONFLICT (run_id) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "run_id")
-    + " WHERE visibility.task_id < excluded.task_id",
+    + " WHERE visibility.task_id <= excluded.task_id",
     columns=COLUMNS,
 )
 

@@ -1,6 +1,7 @@
 """`manage.py verify`: folds every stored run's events and compares with everything else that is stored of it."""
 
 import asyncio
+from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
@@ -10,15 +11,27 @@ from django.core.management.base import BaseCommand, CommandError
 class Command(BaseCommand):
     help = (
         "Fold the events of every stored run and compare with its state, pending items, current run and row of the "
-        "read model. Prints each difference; the exit status is 1 if there is any."
+        "read model. Prints each difference; the exit status is 1 if there is any that was not repaired."
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        from tinytemporal_site.verification import orphans
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--repair-visibility",
+            action="store_true",
+            help="make rows of the read model that differ or lack again from the executions, and remove those of no run",
+        )
 
-        totals = asyncio.run(self.verify())
+    def handle(self, *args: Any, **options: Any) -> None:
+        from tinytemporal_site.verification import named, orphans, shown_orphans
+
+        shown = list(shown_orphans())
+        repairs = options["repair_visibility"]
+        totals, differing, repaired = asyncio.run(self.verify(shown if repairs else None))
         found = totals.differences
-        for text in orphans():
+        if repairs:
+            found -= differing
+            self.stdout.write(f"read model: {repaired} rows repaired")
+        for text in [*orphans(), *([] if repairs else named("visibility", [intent.run_id for intent in shown]))]:
             found += 1
             self.stdout.write(text)
         summary = f"{totals.runs} runs with {totals.events} events: {found} differences"
@@ -26,21 +39,39 @@ class Command(BaseCommand):
             raise CommandError(summary)
         self.stdout.write(summary)
 
-    async def verify(self) -> Any:
+    async def verify(self, orphans: Any) -> tuple[Any, int, int]:
+        """The totals, how many differences were the read model's, and how many of its rows were repaired: those of
+        `orphans` and those that differ, unless it is None."""
         from history.config import HistoryConfig
         from history.store import open_execution_store
-        from history.verify import Verifier
-        from tinytemporal_site.composition import databases_of_shards
+        from history.verify import Difference, Verifier
+        from tinytemporal_site.composition import database_of_visibility, databases_of_shards
         from tinytemporal_site.verification import VisibilityRows
+        from tinytemporal_site.visibility_repair import repair
+        from visibility.store import open_visibility_store
 
         config = HistoryConfig(shards=settings.NUM_HISTORY_SHARDS)
-        databases = databases_of_shards()
-        for database in set(databases.values()):
+        opened: dict[str, Any] = {}
+        of_shards = databases_of_shards(opened)
+        visibility = open_visibility_store(database_of_visibility(opened))
+        of_read_model: list[Difference] = []
+
+        def report(difference: Difference) -> None:
+            self.stdout.write(str(difference))
+            if difference.is_of_read_model:
+                of_read_model.append(difference)
+
+        for database in opened.values():
             await database.start()
         try:
-            store = open_execution_store(databases, config)
+            store = open_execution_store(of_shards, config)
             verifier = Verifier(store, shards=config.shards, read_model=VisibilityRows())
-            return await verifier.run(lambda difference: self.stdout.write(str(difference)))
+            totals = await verifier.run(report)
+            repaired = 0
+            if orphans is not None:
+                runs = list(dict.fromkeys((found.shard_id, found.run_id) for found in of_read_model))
+                repaired = await repair(runs=runs, orphans=orphans, store=store, visibility=visibility)
+            return totals, len(of_read_model), repaired
         finally:
-            for database in set(databases.values()):
+            for database in opened.values():
                 await database.stop()
