@@ -20,7 +20,7 @@ from common.membership.store import MemberStore
 from common.rpc import HISTORY, MATCHING, Channels, RpcServer
 from tinytemporal_site.routing.keys import queue_key, shard_key
 
-HISTORY_ROLE, MATCHING_ROLE = "history", "matching"
+HISTORY_ROLE, MATCHING_ROLE, WORKER_ROLE = "history", "matching", "worker"
 ENGINE_ROLES = (HISTORY_ROLE, MATCHING_ROLE, "frontend")
 _WILDCARDS = frozenset(("0.0.0.0", "::"))  # noqa: S104  recognised, not bound
 
@@ -101,6 +101,11 @@ class Cluster:
 
     def owns_queue(self, namespace: str, family: str) -> bool:
         return self._owns(MATCHING_ROLE, queue_key(namespace, family))
+
+    def sweeps_shard(self, shard_id: int) -> bool:
+        """Whether this is the worker host whose loops see to the shard."""
+        owner = self.membership.ring(WORKER_ROLE).owner(shard_key(shard_id))
+        return owner is None or owner.host == self.host
 
     def _owns(self, role: str, key: str) -> bool:
         owner = self.membership.ring(role).owner(key)

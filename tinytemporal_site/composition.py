@@ -185,7 +185,11 @@ class Process:
         from worker.retention import RetentionLoop
 
         return RetentionLoop(
-            history=self.history, namespaces=self.namespaces, clock=self.clock, shards=settings.NUM_HISTORY_SHARDS
+            history=self.history,
+            namespaces=self.namespaces,
+            clock=self.clock,
+            shards=settings.NUM_HISTORY_SHARDS,
+            sweeps=self.cluster.sweeps_shard,
         )
 
     def members(self) -> list[Service]:

@@ -2,14 +2,14 @@
 
 No timer and no row waits for it: closed runs are found again by an index on when they closed. So a retention that is changed
 counts for runs that closed before, too. Each pass goes through the namespaces and the shards; while one is read or deleted from,
-the others are left alone, and there is a pause after each batch, so that the load that users make comes first. Several
-processes may do it at once: what one has deleted the other does not find.
+the others are left alone, and there is a pause after each batch, so that the load that users make comes first. Processes
+share the shards; should two look after one, what the first has deleted the second does not find.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 
 from common.clock import Clock
@@ -28,6 +28,10 @@ PAUSE = timedelta(milliseconds=20)
 NAMESPACES_PAGE = 100
 
 
+def sweeps_all(shard_id: int) -> bool:  # noqa: ARG001  one process has them all
+    return True
+
+
 class RetentionLoop(Service):
     """Passes for ever; a shard that can't be reached now is left to the next one."""
 
@@ -39,13 +43,16 @@ class RetentionLoop(Service):
         clock: Clock,
         shards: int,
         every: timedelta = EVERY,
+        sweeps: Callable[[int], bool] = sweeps_all,
     ) -> None:
+        """`sweeps` says which shards are this process's to look after now."""
         super().__init__(name="retention")
         self._history = history
         self._namespaces = namespaces
         self._clock = clock
         self._shards = shards
         self._every = every
+        self._sweeps = sweeps
         self._loop = TaskLoop(name=self.name, run=self._run, restart=RestartPolicy(), clock=clock)
         self.deleted = 0
         """Runs, since the start."""
@@ -82,7 +89,7 @@ class RetentionLoop(Service):
             after = page[-1].name
 
     async def _sweep_namespace(self, namespace: NamespaceRecord) -> None:
-        for shard_id in range(1, self._shards + 1):
+        for shard_id in filter(self._sweeps, range(1, self._shards + 1)):
             try:
                 await self._sweep_shard(namespace, shard_id)
             except TemporalError as error:

@@ -174,3 +174,19 @@ async def test_the_loop_makes_its_passes_by_itself(database_url: str) -> None:
             keeper.lab.clock.advance(EVERY)
         await keeper.loop.stop()
         assert keeper.loop.deleted == 1
+
+
+async def test_only_the_shards_of_this_process_are_looked_after(database_url: str) -> None:
+    async with keeping(database_url) as keeper:
+        for number in range(20):
+            await keeper.run(f"wf-{number}")
+        keeper.lab.clock.advance(RETENTION)
+        keeper.loop = RetentionLoop(
+            history=history_service(keeper.lab.engine),
+            namespaces=keeper.namespaces,
+            clock=keeper.lab.clock,
+            shards=keeper.lab.engine.config.shards,
+            sweeps=lambda shard_id: shard_id == 1,
+        )
+        assert 0 < await keeper.sweep() < 20
+        assert await keeper.sweep() == 0
