@@ -16,15 +16,16 @@ from common.database.sqlite_sql import chunks
 from history.store import statements as history
 from matching.store import statements as matching
 from tests.databases import DatabaseFactory
+from visibility.store import statements as visibility
 
 STATEMENTS = [
     pytest.param(statement, id=f"{module.__name__.partition('.')[0]}-{statement.name}")
-    for module in (history, matching)
+    for module in (history, matching, visibility)
     for statement in vars(module).values()
     if isinstance(statement, Query | RowsQuery)
 ]
-# Not a table: the rows that were given, and what is made of them.
-_GIVEN = re.compile(r"SCAN (r|k|f|CONSTANT ROW|\d+ CONSTANT ROWS?|\(?subquery.*|[rk] .*)$")
+# Not a table of ours: the rows that were given, what is made of them, and SQLite's short list of what there is.
+_GIVEN = re.compile(r"SCAN (r|k|f|sqlite_master|CONSTANT ROW|\d+ CONSTANT ROWS?|\(?subquery.*|[rk] .*)$")
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,10 @@ def test_postgres_searches_by_index(statement: Query | RowsQuery, postgres_url: 
 
 
 def test_every_store_is_looked_at() -> None:
-    modules: list[ModuleType] = [history, matching]
-    assert {module.__name__ for module in modules} == {"history.store.statements", "matching.store.statements"}
+    modules: list[ModuleType] = [history, matching, visibility]
+    assert {module.__name__ for module in modules} == {
+        "history.store.statements",
+        "matching.store.statements",
+        "visibility.store.statements",
+    }
     assert len(STATEMENTS) > 40
