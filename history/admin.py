@@ -16,6 +16,7 @@ from common.keyed_admin import KeyedAdmin, begins_with, columns_of, key_of, link
 from history import models
 
 _STATUSES = ("Running", "Completed", "Failed", "Canceled", "Terminated", "ContinuedAsNew", "TimedOut", "Paused")
+_MOST_COUNTED = 1_000
 _RUN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]*")
 
 
@@ -61,6 +62,13 @@ class ShardAdmin(ReadOnlyAdmin):
     list_display = ("shard_id", "range_id", "owner", "updated_at")
     ordering = ("shard_id",)
     sortable_by = ()
+    fields: ClassVar[Any] = (*list_display, "read_model_lag", "data")
+
+    @admin.display(description="intents that the read model may lack")
+    def read_model_lag(self, row: Any) -> str:
+        """No more are counted than are quickly counted. Those applied a moment ago are still among them."""
+        waiting = models.VisibilityTask.objects.filter(shard_id=row.shard_id)[: _MOST_COUNTED + 1].count()
+        return f"more than {_MOST_COUNTED}" if waiting > _MOST_COUNTED else str(waiting)
 
 
 @admin.register(models.ExecutionView)

@@ -72,6 +72,7 @@ NOTHING_FOUND = [
 PAGES: list[tuple[Any, str, str]] = [
     (history.models.Namespace, NAMESPACE, "id of it"),
     (history.models.Shard, "1", "here"),
+    (history.models.Shard, "1", "that the read model may lack"),
     (history.models.ExecutionView, RUN, "workflowType"),
     (history.models.CurrentRunView, f"1/a%2Fb%252F/{WORKFLOW}", RUN),
     (history.models.HistoryEventView, f"1/{RUN}/2", "signalName"),
