@@ -4,7 +4,7 @@ import grpc
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.api.operatorservice.v1 import DeleteNamespaceRequest
 
-from .harness import Server, detail_of, error_of, seconds, unique
+from .harness import Server, detail_of, error_of, payloads, seconds, unique
 
 
 async def test_b44_a_deleted_namespace_is_gone_and_its_name_can_be_used_again(
@@ -13,7 +13,10 @@ async def test_b44_a_deleted_namespace_is_gone_and_its_name_can_be_used_again(
     name = unique("short-lived")
     day = seconds(86_400)
     await server.call("RegisterNamespace", namespace=name, workflow_execution_retention_period=day, description="old")
-    await server.within(name).start(workflow_id="left-behind")
+    inside = server.within(name)
+    await inside.start(workflow_id="left-behind")
+    division = {"indexed_fields": {"TemporalNamespaceDivision": payloads("apart").payloads[0]}}
+    await inside.start(workflow_id="left-behind, too", search_attributes=division)
     deletion = DeleteNamespaceRequest(namespace=name)
     deleted = await server.operator_service.DeleteNamespace(deletion, timeout=15)
     assert deleted.deleted_namespace.startswith(f"{name}-deleted-")
@@ -30,6 +33,9 @@ async def test_b44_a_deleted_namespace_is_gone_and_its_name_can_be_used_again(
     assert name in await names(server)
     described = await server.call("DescribeNamespace", namespace=name)
     assert described.namespace_info.description == "new"
+    if not reference_server:  # it lists the old one's runs for some seconds more
+        for query in ("", "TemporalNamespaceDivision = 'apart'"):
+            assert (await inside.call("CountWorkflowExecutions", query=query)).count == 0
 
 
 async def names(server: Server) -> list[str]:
