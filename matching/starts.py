@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import uuid
 from typing import Any
 
@@ -14,18 +13,16 @@ from matching.records import Family
 
 
 class Starter:
-    """Draws a request id for each start: unique for ever, as the first half is drawn anew by each process."""
+    """Draws a request id for each start, a UUID as upstream's: the history shows it."""
 
     def __init__(self, *, history: HistoryClient) -> None:
         self._history = history
-        self._prefix = uuid.uuid4().hex
-        self._numbers = itertools.count(1)
 
     async def start(
         self, *, kind: Family, namespace: str, task: StartedTask, poll: Any
     ) -> ws.PollWorkflowTaskQueueResponse | ws.PollActivityTaskQueueResponse:
         """Raises what History raises; see `HistoryClient.record_workflow_task_started`."""
-        request_id = f"{self._prefix}-{next(self._numbers)}"
+        request_id = str(uuid.uuid4())
         if kind == "workflow":
             return await self._history.record_workflow_task_started(
                 RecordWorkflowTaskStarted(
