@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import grpc
@@ -27,6 +28,8 @@ TOO_LARGE = Payloads(payloads=[Payload(data=b"x" * (2 * 1024 * 1024 + 1))])
 TOKEN = encode_token(TaskToken(namespace="default", workflow_id="w", run_id="r", scheduled_event_id=5))
 BAD_LINKS = [Link()]
 ADMITTED = 1
+ACTIVITY_OPTIONS = partial(ws.UpdateActivityExecutionOptionsRequest, workflow_id="w", activity_id="a")
+MASK: dict[str, Any] = {"update_mask": FieldMask(paths=["retry_policy.maximum_attempts"])}
 
 
 def update(**fields: Any) -> ws.UpdateWorkflowExecutionRequest:
@@ -77,6 +80,14 @@ INVALID: list[tuple[Any, str]] = [
     (ws.ResetWorkflowExecutionRequest(), "RequestId is not set on request."),
     (ws.ResetWorkflowExecutionRequest(request_id=LONG), "RequestId length exceeds limit."),
     (ws.ResetWorkflowExecutionRequest(request_id="r"), "Execution is not set on request."),
+    (ACTIVITY_OPTIONS(restore_original=True, **MASK), "Both UpdateMask and RestoreOriginal are provided"),
+    (ACTIVITY_OPTIONS(), "ActivityOptions are not provided"),
+    (ACTIVITY_OPTIONS(activity_options={}), "UpdateMask is not provided"),
+    (ACTIVITY_OPTIONS(activity_options={}, update_mask={}), "UpdateMask must specify at least one path"),
+    (
+        ACTIVITY_OPTIONS(activity_options={}, update_mask={"paths": ["no_such"]}),
+        'unsupported update_mask path: "no_such"',
+    ),
     (ws.QueryWorkflowRequest(), "Execution is not set on request."),
     (ws.QueryWorkflowRequest(execution=RUN), "WorkflowQuery is not set on request."),
     (ws.QueryWorkflowRequest(execution=RUN, query={}), "QueryType is not set on request."),
