@@ -136,6 +136,9 @@ class ExecutionInfo(Record, kw_only=True):
     execution_timeout: timedelta = ZERO
     """Zero: none. Like all timeouts here."""
     run_timeout: timedelta = ZERO
+    has_execution_timeout: bool = False
+    """Whether the start named this timeout, though it may be zero: the API shows the difference."""
+    has_run_timeout: bool = False
     task_timeout: timedelta = timedelta(seconds=10)
     execution_expires_at: datetime | None = None
     run_expires_at: datetime | None = None
@@ -209,6 +212,8 @@ class ActivityItem(Record, kw_only=True):
     scheduled_at: datetime
     """When the present attempt was (or, in back-off, will be) put on its queue."""
     first_scheduled_at: datetime
+    retry_expires_at: datetime | None = None
+    """No attempt begins after this: where schedule-to-close ended when the activity was scheduled, whatever it is now."""
     schedule_to_close: timedelta = ZERO
     schedule_to_start: timedelta = ZERO
     start_to_close: timedelta = ZERO
@@ -240,7 +245,6 @@ class ActivityItem(Record, kw_only=True):
     """Counts changes of the attempt's conditions (pause, reset, options): an older delivery is obsolete."""
     priority: Priority | None = None
     use_workflow_build_id: bool = False
-    last_worker_stamp: WorkerVersionStamp | None = None
     original_options: ActivityOptions | None = None
 
 
@@ -415,5 +419,3 @@ class NamespaceRecord(Record, kw_only=True):
     search_attributes: dict[str, str] = field(default_factory=dict)
     """Custom search attributes: name → type name (Text, Keyword, Int, Double, Bool, Datetime, KeywordList)."""
     notification_version: int = 0
-
-

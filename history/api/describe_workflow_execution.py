@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import Memo, SearchAttributes, WorkflowExecution, WorkflowType
 from temporalio.api.enums.v1 import (
     EventType,
@@ -31,6 +32,9 @@ from history.records import ExecutionInfo, RequestIdItem, WorkflowTask
 from history.state import ExecutionState
 from history.transitions.close import is_open
 
+NEVER = Timestamp(seconds=-62_135_596_800)
+"""0001-01-01, upstream's zero time: how a run without a timeout of its own is said to expire."""
+
 
 async def describe_workflow_execution(
     engine: Engine, request: DescribeWorkflowExecutionRequest
@@ -59,8 +63,8 @@ async def describe_workflow_execution(
 def execution_config(info: ExecutionInfo) -> WorkflowExecutionConfig:
     return WorkflowExecutionConfig(
         task_queue=TaskQueue(name=info.task_queue, kind=TaskQueueKind.TASK_QUEUE_KIND_NORMAL),
-        workflow_execution_timeout=duration(info.execution_timeout),
-        workflow_run_timeout=duration(info.run_timeout),
+        workflow_execution_timeout=duration(info.execution_timeout) if info.has_execution_timeout else None,
+        workflow_run_timeout=duration(info.run_timeout) if info.has_run_timeout else None,
         default_workflow_task_timeout=duration(info.task_timeout),
         user_metadata=info.user_metadata,
     )
@@ -110,7 +114,7 @@ def extended_info(state: ExecutionState) -> WorkflowExecutionExtendedInfo:
     info = state.info
     message = WorkflowExecutionExtendedInfo(
         execution_expiration_time=optional_timestamp(info.execution_expires_at),
-        run_expiration_time=optional_timestamp(info.run_expires_at),
+        run_expiration_time=optional_timestamp(info.run_expires_at) or NEVER,
         cancel_requested=info.cancel_requested,
         original_start_time=timestamp(info.original_started_at or info.started_at),
         reset_run_id=info.reset_to_run_id,

@@ -1,14 +1,15 @@
 """GetWorkflowExecutionHistory: a page of a run's events, waiting for new ones if asked to.
 
 A long poll that finds nothing new answers a little before its caller gives up, without events and with a token that works
-next time. The token is empty only when the run has closed and its last event was delivered, or when nobody waits.
+next time. The token is empty only when the run has closed and its last event was delivered, or when nobody waits. A paused
+run is read like a closed one, as upstream does: nobody waits for its events, and its last event passes for the closing one.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from temporalio.api.enums.v1 import HistoryEventFilterType
+from temporalio.api.enums.v1 import HistoryEventFilterType, WorkflowExecutionStatus
 from temporalio.api.history.v1 import History, HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest, GetWorkflowExecutionHistoryResponse
 
@@ -16,13 +17,14 @@ from common import caller, deadline
 from history.engine.engine import Engine
 from history.paging import HistoryToken, encode_history_token, page_length, page_size, token_of
 from history.state import ExecutionState
-from history.transitions.close import is_open
 from history.transitions.task_response import unwritten_events
 
 NEVER = 2**62
 """An event id no run reaches: only the run's end is waited for."""
 ANSWER_BEFORE_DEADLINE = timedelta(seconds=1)
 CLOSE_EVENT = HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
+
+RUNNING = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
 
 
 async def get_workflow_execution_history(
@@ -48,7 +50,7 @@ async def _wait(
 ) -> ExecutionState:
     """Until the run has event `seen`, or has closed, or the time is up."""
     info = state.info
-    if not is_open(info.status) or info.next_event_id > seen:
+    if info.status != RUNNING or info.next_event_id > seen:
         return state
     return await engine.wait_for_change(
         namespace=request.namespace,
@@ -65,7 +67,7 @@ async def _close_event(
     if request.wait_new_event:
         state = await _wait(engine, request, state, seen=NEVER)
     info = state.info
-    if not is_open(info.status):
+    if info.status != RUNNING:
         last = info.next_event_id
         events = await engine.events(
             namespace=info.namespace, workflow_id=info.workflow_id, run_id=info.run_id, first=last - 1, last=last
@@ -79,7 +81,7 @@ async def _page(
 ) -> GetWorkflowExecutionHistoryResponse:
     """`last`: the first event that is not asked for; 0: to the end."""
     info = state.info
-    run_id, running = info.run_id, is_open(info.status)
+    run_id, running = info.run_id, info.status == RUNNING
     end = min(last, info.next_event_id) if last else info.next_event_id
     task = (state.speculative_task or info.workflow_task) if caller.knows_unwritten_events() else None
     at_the_end = unwritten_events(info, task) if task is not None else []

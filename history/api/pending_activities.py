@@ -33,13 +33,12 @@ def pending_activity(item: ActivityItem, *, now: datetime) -> PendingActivityInf
         last_failure=item.last_failure,
         paused=item.paused_at is not None,
         priority=item.priority,
-        last_worker_version_stamp=item.last_worker_stamp,
         activity_options=activity_options(item),
     )
     if item.retry_policy is not None:
         message.maximum_attempts = item.retry_policy.maximum_attempts
-    if item.schedule_to_close:
-        message.expiration_time.CopyFrom(timestamp(item.first_scheduled_at + item.schedule_to_close))
+    if item.retry_expires_at is not None:
+        message.expiration_time.CopyFrom(timestamp(item.retry_expires_at))
     if item.last_heartbeat_at is not None:
         message.last_heartbeat_time.CopyFrom(timestamp(item.last_heartbeat_at))
     if item.heartbeat_details is not None:

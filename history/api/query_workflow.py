@@ -36,7 +36,7 @@ from common.errors import (
     Unavailable,
     WorkflowNotReady,
 )
-from history.api.links import workflow_link
+from common.protos import ZERO
 from history.api.reset_sticky_task_queue import reset_sticky_task_queue
 from history.engine.cache import CachedRun
 from history.engine.engine import Engine
@@ -50,7 +50,7 @@ FAILING_ATTEMPT = 3
 WITHOUT_DEADLINE = timedelta(seconds=30)
 """How long a query waits whose caller does not say."""
 MARGIN = timedelta(milliseconds=500)
-"""How long before the caller's deadline it is answered at the latest."""
+"""How long before the caller's deadline Matching answers at the latest."""
 
 
 async def query_workflow(engine: Engine, request: QueryWorkflowRequest) -> QueryWorkflowResponse:
@@ -62,20 +62,9 @@ async def query_workflow(engine: Engine, request: QueryWorkflowRequest) -> Query
     info = run.state.info
     rejected = rejection(info.status, request.query_reject_condition)
     if rejected is not None:
-        response = QueryWorkflowResponse(query_rejected=rejected)
-    else:
-        check_ready(run.state)
-        until = deadline.earlier(engine.clock.now() + WITHOUT_DEADLINE, margin=MARGIN)
-        response = await _answer(engine, run, request, until=until)
-    response.link.CopyFrom(
-        workflow_link(
-            namespace=request.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            reason="Query processed" if rejected is None else "Query rejected",
-        )
-    )
-    return response
+        return QueryWorkflowResponse(query_rejected=rejected)
+    check_ready(run.state)
+    return await _answer(engine, run, request, latest=engine.clock.now() + WITHOUT_DEADLINE)
 
 
 def rejection(status: Status.ValueType, condition: QueryRejectCondition.ValueType) -> QueryRejected | None:
@@ -117,14 +106,15 @@ def may_ask_directly(state: ExecutionState) -> bool:
 
 
 async def _answer(
-    engine: Engine, run: CachedRun, request: QueryWorkflowRequest, *, until: datetime
+    engine: Engine, run: CachedRun, request: QueryWorkflowRequest, *, latest: datetime
 ) -> QueryWorkflowResponse:
+    """Only Matching has something to say about a query that nobody answers, so only it answers before the caller gives up."""
     if not may_ask_directly(run.state):
-        result = await _with_next_task(engine, run, request, until=until)
+        result = await _with_next_task(engine, run, request, until=deadline.earlier(latest, margin=ZERO))
         if result is not None:
             return _response(result)
         check_closed_after_start(run.state)
-    return await _ask_directly(engine, run.state.info, request, until=until)
+    return await _ask_directly(engine, run.state.info, request, until=deadline.earlier(latest, margin=MARGIN))
 
 
 def check_closed_after_start(state: ExecutionState) -> None:

@@ -33,6 +33,7 @@ def apply_scheduled(draft: Draft, event: HistoryEvent) -> None:
     if attributes.HasField("priority"):
         priority = Priority()
         priority.CopyFrom(attributes.priority)
+    to_close = from_duration(attributes.schedule_to_close_timeout)
     draft.activities[event.event_id] = ActivityItem(
         scheduled_event_id=event.event_id,
         activity_id=attributes.activity_id,
@@ -40,13 +41,14 @@ def apply_scheduled(draft: Draft, event: HistoryEvent) -> None:
         task_queue=attributes.task_queue.name,
         scheduled_at=scheduled_at,
         first_scheduled_at=scheduled_at,
-        schedule_to_close=from_duration(attributes.schedule_to_close_timeout),
+        retry_expires_at=scheduled_at + to_close if to_close else None,
+        schedule_to_close=to_close,
         schedule_to_start=from_duration(attributes.schedule_to_start_timeout),
         start_to_close=from_duration(attributes.start_to_close_timeout),
         heartbeat=from_duration(attributes.heartbeat_timeout),
         retry_policy=policy,
         priority=priority,
-        use_workflow_build_id=attributes.use_workflow_build_id,
+        use_workflow_build_id=attributes.use_workflow_build_id and bool(draft.info.assigned_build_id),
     )
     draft.activity_ids[attributes.activity_id] = event.event_id
     draft.info.activity_count += 1

@@ -70,6 +70,8 @@ def _apply_times(info: ExecutionInfo, attributes: WorkflowExecutionStartedEventA
     info.started_at = from_timestamp(event.event_time)
     info.execution_timeout = from_duration(attributes.workflow_execution_timeout)
     info.run_timeout = from_duration(attributes.workflow_run_timeout)
+    info.has_execution_timeout = attributes.HasField("workflow_execution_timeout")
+    info.has_run_timeout = attributes.HasField("workflow_run_timeout")
     info.task_timeout = from_duration(attributes.workflow_task_timeout)
     info.first_task_backoff = from_duration(attributes.first_workflow_task_backoff)
     info.first_task_pending = bool(info.first_task_backoff)

@@ -302,12 +302,13 @@ class Engine(Service):
     async def wait_for_change(
         self, *, namespace: str, workflow_id: str, run_id: str, seen_event_id: int, until: datetime
     ) -> ExecutionState:
-        """Wait until the run has an event with an id ≥ `seen_event_id`, or is closed, or `until` has come; returns the
+        """Wait until the run has an event with an id ≥ `seen_event_id`, or is closed or paused, or `until` has come; returns the
         state then (check which it was)."""
         while True:
             run = await self.run(namespace=namespace, workflow_id=workflow_id, run_id=run_id)
             info = run.state.info
-            if info.next_event_id > seen_event_id or info.closed_at is not None or self.clock.now() >= until:
+            ended = info.closed_at is not None or info.pause is not None
+            if info.next_event_id > seen_event_id or ended or self.clock.now() >= until:
                 return run.state
             await self.wait_for_wake(run, until=until)
 

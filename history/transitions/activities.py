@@ -2,7 +2,7 @@
 
     dispatch_activity(draft, item) -> None            hand its present attempt to Matching
     start_activity_task(work, request) -> StartedActivity       Matching found a poller
-    start_activity(draft, item, *, request_id, identity, worker_version) -> ActivityItem
+    start_activity(draft, item, *, request_id, identity) -> ActivityItem
     complete_activity / fail_activity / cancel_activity / timeout_activity
     retry_activity(draft, item, failure) -> RetryState          another attempt, or why there is none
     record_heartbeat(draft, item, *, details, identity) -> ActivityItem
@@ -109,12 +109,7 @@ def start_activity_task(work: Workspace, request: RecordActivityTaskStarted) -> 
         raise TaskObsolete(f"Activity task with this stamp not found: {request.stamp}")
     scheduled_event = draft.event(item.scheduled_event_id)
     if not item.started_event_id:
-        poll = request.poll
-        stamp = None
-        if poll.HasField("worker_version_capabilities"):
-            capabilities = poll.worker_version_capabilities
-            stamp = WorkerVersionStamp(build_id=capabilities.build_id, use_versioning=capabilities.use_versioning)
-        item = start_activity(draft, item, request_id=request.request_id, identity=poll.identity, worker_version=stamp)
+        item = start_activity(draft, item, request_id=request.request_id, identity=request.poll.identity)
     return StartedActivity(info=draft.info, item=item, scheduled_event=scheduled_event)
 
 
@@ -124,7 +119,6 @@ def start_activity(
     *,
     request_id: str,
     identity: str,
-    worker_version: WorkerVersionStamp | None = None,
 ) -> ActivityItem:
     now = draft.work.now
     started = replace(
@@ -133,7 +127,6 @@ def start_activity(
         started_at=now,
         request_id=request_id,
         last_worker_identity=identity,
-        last_worker_stamp=worker_version,
         retry_at=None,
     )
     put(draft, started)
@@ -155,7 +148,7 @@ def _write_started(draft: Draft, item: ActivityItem, worker_version: WorkerVersi
             request_id=item.request_id,
             identity=item.last_worker_identity,
             last_failure=item.last_failure,
-            worker_version=worker_version or item.last_worker_stamp,
+            worker_version=worker_version,
         ),
         event_time=item.started_at,
     )
@@ -257,11 +250,6 @@ def cancel_activity(
 # --- between attempts
 
 
-def expires_at(item: ActivityItem) -> datetime | None:
-    """When schedule-to-close, which spans all attempts, ends."""
-    return item.first_scheduled_at + item.schedule_to_close if item.schedule_to_close else None
-
-
 def retry_activity(draft: Draft, item: ActivityItem, failure: Failure | None) -> RetryState.ValueType:
     """Begin the back-off to the next attempt (state in-progress), or change nothing and say why there is none.
 
@@ -282,7 +270,7 @@ def retry_activity(draft: Draft, item: ActivityItem, failure: Failure | None) ->
     if item.paused_at is not None:
         put(draft, _between_attempts(item, failure=failure, scheduled_at=item.scheduled_at, retry_at=None))
         return RetryState.RETRY_STATE_IN_PROGRESS
-    retry = next_retry(policy, attempt=item.attempt, now=now, expires_at=expires_at(item), failure=failure)
+    retry = next_retry(policy, attempt=item.attempt, now=now, expires_at=item.retry_expires_at, failure=failure)
     if retry.delay is None:
         return retry.state
     wait_for_retry(

@@ -187,10 +187,12 @@ def _updated_options(item: ActivityItem, changes: ActivityOptions, paths: Iterab
 
 def _change_options(draft: Draft, item: ActivityItem, options: ActivityOptions) -> None:
     item = replace(with_options(item, options), stamp=item.stamp + 1)
-    if item.started_event_id or item.cancel_requested or item.paused_at is not None:
+    if item.started_event_id or item.cancel_requested:
         put(draft, item)
+    elif item.paused_at is not None:
+        put(draft, replace(_anew(item), scheduled_at=_next_time(item)))
     else:
-        schedule_attempt(draft, item, at=_next_time(item))
+        schedule_attempt(draft, _anew(item), at=_next_time(item))
 
 
 def _next_time(item: ActivityItem) -> datetime:

@@ -207,7 +207,7 @@ def continued_attributes(
         task_queue=TaskQueue(
             name=command.task_queue.name or info.task_queue, kind=TaskQueueKind.TASK_QUEUE_KIND_NORMAL
         ),
-        workflow_execution_timeout=duration(info.execution_timeout),
+        workflow_execution_timeout=duration(info.execution_timeout) if info.has_execution_timeout else None,
         workflow_run_timeout=duration(run_timeout),
         workflow_task_timeout=duration(task_timeout),
         continued_execution_run_id=info.run_id,

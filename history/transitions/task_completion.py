@@ -322,7 +322,6 @@ def _start_eager(ctx: CommandContext) -> list[StartedActivity]:
             item,
             request_id=ctx.work.new_run_id(),
             identity=ctx.identity,
-            worker_version=(ctx.request.worker_version_stamp if ctx.request.HasField("worker_version_stamp") else None),
         )
         started.append(StartedActivity(info=draft.info, item=item, scheduled_event=event))
     return started

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from temporalio.api.common.v1 import Payloads, Priority
+from temporalio.api.common.v1 import Payloads, Priority, WorkerVersionStamp
 from temporalio.api.enums.v1 import RetryState, TimeoutType, WorkflowTaskFailedCause
 from temporalio.api.failure.v1 import Failure
 
@@ -329,6 +329,24 @@ def test_completing_by_id_needs_no_start(host: WorkerHost) -> None:
         with pytest.raises(NotFound, match="cannot find pending activity"):
             complete(host, by_id(activity_id))
     assert host.types().count("ACTIVITY_TASK_STARTED") == 3
+
+
+def test_the_started_event_has_the_stamp_that_the_worker_answers_with(host: WorkerHost) -> None:
+    """Nobody else has one: not the poll, not a caller that completes the activity by its id."""
+    stamp = WorkerVersionStamp(build_id="b")
+    for token_of, given in ((started, stamp), (by_id, None)):
+        host.turn(schedule_activity(start_to_close=10))
+        token = started(host) if token_of is started else by_id()
+
+        def transition(work: Workspace, token: TaskToken = token, given: WorkerVersionStamp | None = given) -> None:
+            draft = work.run(token.run_id)
+            item = find_activity(draft, token, unstarted=True)
+            complete_activity(draft, item, result=None, identity="worker", worker_version=given)
+
+        host.run(transition)
+        event = host.attributes("activity_task_started")
+        assert event.HasField("worker_version") == (given is not None)
+        assert given is None or event.worker_version == given
 
 
 def test_failing_and_heartbeat_by_id_need_a_start(host: WorkerHost) -> None:

@@ -1,6 +1,6 @@
 """Pausing workflows and activities, resetting activities, changing options."""
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from temporalio.api.workflowservice import v1 as ws
 
 from common.contracts.history import RecordActivityTaskStarted
 from common.errors import FailedPrecondition, InvalidArgument, NotFound, TaskObsolete
-from history.api.pending_activities import activity_state
+from history.api.pending_activities import activity_state, pending_activity
 from history.records import ActivityItem
 from history.transitions.activities import StartedActivity, attempt_failed, start_activity_task
 from history.transitions.activity_changes import (
@@ -227,6 +227,24 @@ def options_request(paths: list[str], **options: Any) -> ws.UpdateActivityOption
         activity_options=ActivityOptions(**options),
         update_mask=FieldMask(paths=paths),
     )
+
+
+def test_changed_options_forget_the_failure_but_not_when_the_last_attempt_may_begin() -> None:
+    host = with_activity(retry=retry_policy(initial=10), schedule_to_close=100)
+    begin(host)
+    fail(host)
+    expires = item_of(host).first_scheduled_at + timedelta(seconds=100)
+    pause_activity(host)
+    assert item_of(host).last_failure is not None
+    change(
+        host,
+        update_activity_options,
+        options_request(["schedule_to_close_timeout"], schedule_to_close_timeout=seconds(900)),
+    )
+    item = item_of(host)
+    assert (item.last_failure, item.retry_expires_at) == (None, expires)
+    shown = pending_activity(item, now=host.now)
+    assert shown.expiration_time.ToDatetime(UTC) == expires and not shown.HasField("last_failure")
 
 
 def test_options_count_from_the_next_attempt_on_and_can_be_restored() -> None:

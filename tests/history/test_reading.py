@@ -30,8 +30,10 @@ from common.errors import (
     ResourceExhausted,
     WorkflowNotReady,
 )
+from history.api.describe_workflow_execution import describe_workflow_execution
 from history.api.get_workflow_execution_history import get_workflow_execution_history
 from history.api.get_workflow_execution_history_reverse import get_workflow_execution_history_reverse
+from history.api.pause_workflow_execution import pause_workflow_execution
 from history.api.query_workflow import query_workflow
 from history.api.record_workflow_task_started import record_workflow_task_started
 from history.api.respond_workflow_task_completed import respond_workflow_task_completed
@@ -260,6 +262,30 @@ async def test_the_close_event_filter_without_waiting(database_url: str) -> None
         assert ids(await c.history(history_event_filter_type=CLOSE_EVENT)) == [3]
 
 
+async def test_a_paused_run_is_read_like_a_closed_one(database_url: str) -> None:
+    async with client(database_url) as c:
+        await c.start()
+        await c.complete(await c.poll())
+        fields: dict[str, Any] = {"wait_new_event": True, "history_event_filter_type": CLOSE_EVENT}
+        wait = await c.waiting(c.history(**fields))
+        request = ws.PauseWorkflowExecutionRequest(namespace="default", workflow_id="wf", request_id="p")
+        await pause_workflow_execution(c.engine, request)
+        paused = await wait
+        assert (ids(paused), paused.next_page_token) == ([5], b"")
+        assert ids(await c.history(history_event_filter_type=CLOSE_EVENT)) == [5]
+        assert not (await c.history(wait_new_event=True)).next_page_token
+
+
+async def test_what_a_start_leaves_open_is_described_as_upstream_does(database_url: str) -> None:
+    async with client(database_url) as c:
+        await c.start()
+        request = ws.DescribeWorkflowExecutionRequest(namespace="default", execution=EXECUTION)
+        described = await describe_workflow_execution(c.engine, request)
+        assert described.workflow_extended_info.run_expiration_time.ToJsonString() == "0001-01-01T00:00:00Z"
+        assert not described.execution_config.HasField("workflow_execution_timeout")
+        assert not described.execution_config.HasField("workflow_run_timeout")
+
+
 # --- queries
 
 
@@ -283,7 +309,7 @@ async def test_an_idle_run_is_asked_directly(database_url: str) -> None:
         c.answers = [answer]
         response = await c.query()
         assert response.query_result == payloads("yes")
-        assert response.link.workflow.reason == "Query processed"
+        assert not response.HasField("link")
         (asked,) = c.asked
         assert (asked.task_queue, asked.normal_name, asked.workflow_id) == ("queue", "", "wf")
 
@@ -381,7 +407,7 @@ async def test_a_closed_run_is_asked_unless_the_caller_rejects_it(database_url: 
         assert (await c.query("NOT_COMPLETED_CLEANLY")).query_result == payloads("yes")
         rejected = await c.query("NOT_OPEN")
         assert rejected.query_rejected.status == WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_COMPLETED
-        assert rejected.link.workflow.reason == "Query rejected"
+        assert not rejected.HasField("link")
 
 
 async def test_nobody_to_ask(database_url: str) -> None:
