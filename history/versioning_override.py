@@ -30,6 +30,19 @@ def modern_override(override: VersioningOverride) -> VersioningOverride:
     return modern
 
 
+def with_older_form(override: VersioningOverride) -> VersioningOverride:
+    """The same override with the deprecated fields that say it too: describing a run gives both."""
+    both = VersioningOverride()
+    both.CopyFrom(override)
+    if both.auto_upgrade:
+        both.behavior = VersioningBehavior.VERSIONING_BEHAVIOR_AUTO_UPGRADE
+    elif both.HasField("pinned"):
+        version = both.pinned.version
+        both.behavior = VersioningBehavior.VERSIONING_BEHAVIOR_PINNED
+        both.pinned_version = f"{version.deployment_name}.{version.build_id}"
+    return both
+
+
 def _version(override: VersioningOverride) -> WorkerDeploymentVersion | None:
     if override.pinned_version:
         return version_from_string(override.pinned_version)

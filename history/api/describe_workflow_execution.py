@@ -16,6 +16,7 @@ from temporalio.api.workflow.v1 import (
     PendingWorkflowTaskInfo,
     RequestIdInfo,
     ResetPoints,
+    VersioningOverride,
     WorkflowExecutionConfig,
     WorkflowExecutionExtendedInfo,
     WorkflowExecutionInfo,
@@ -31,6 +32,7 @@ from history.engine.engine import Engine
 from history.records import ExecutionInfo, RequestIdItem, WorkflowTask
 from history.state import ExecutionState
 from history.transitions.close import is_open
+from history.versioning_override import with_older_form
 
 NEVER = Timestamp(seconds=-62_135_596_800)
 """0001-01-01, upstream's zero time: how a run without a timeout of its own is said to expire."""
@@ -100,13 +102,13 @@ def execution_info(info: ExecutionInfo) -> WorkflowExecutionInfo:
         message.parent_execution.workflow_id = info.parent.workflow_id
         message.parent_execution.run_id = info.parent.run_id
     if info.versioning_override is not None:
-        message.versioning_info.CopyFrom(versioning_info(info))
+        message.versioning_info.CopyFrom(versioning_info(info.versioning_override))
     return message
 
 
-def versioning_info(info: ExecutionInfo) -> WorkflowExecutionVersioningInfo:
+def versioning_info(override: VersioningOverride) -> WorkflowExecutionVersioningInfo:
     return WorkflowExecutionVersioningInfo(
-        behavior=VersioningBehavior.VERSIONING_BEHAVIOR_UNSPECIFIED, versioning_override=info.versioning_override
+        behavior=VersioningBehavior.VERSIONING_BEHAVIOR_UNSPECIFIED, versioning_override=with_older_form(override)
     )
 
 

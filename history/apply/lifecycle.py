@@ -12,9 +12,11 @@ from google.protobuf.message import Message
 from temporalio.api.common.v1 import Callback
 from temporalio.api.enums.v1 import EventType, ParentClosePolicy, WorkflowExecutionStatus
 from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
+from temporalio.api.workflow.v1 import VersioningOverride
 
 from common.protos import from_duration, from_timestamp
 from history.apply import applies
+from history.build_ids import upgrades, with_override
 from history.records import CallbackItem, ExecutionInfo, ParentInfo, RequestIdItem
 from history.state import Draft
 
@@ -47,13 +49,19 @@ def apply_started(draft: Draft, event: HistoryEvent) -> None:
     if attributes.HasField("priority"):
         info.priority = _own(attributes.priority)
     if attributes.HasField("versioning_override"):
-        info.versioning_override = _own(attributes.versioning_override)
+        _override(info, _own(attributes.versioning_override))
     if attributes.HasField("source_version_stamp"):
         info.worker_stamp = _own(attributes.source_version_stamp)
     _apply_times(info, attributes, event)
     _apply_chain(info, attributes)
     _apply_parent(info, attributes)
     add_callbacks(draft, attributes.completion_callbacks, event)
+
+
+def _override(info: ExecutionInfo, override: VersioningOverride | None) -> None:
+    if upgrades(override) != upgrades(info.versioning_override):
+        info.search_attributes = with_override(info.search_attributes, override)
+    info.versioning_override = override
 
 
 M = TypeVar("M", bound=Message)
@@ -120,9 +128,9 @@ def apply_options_updated(draft: Draft, event: HistoryEvent) -> None:
     attributes = event.workflow_execution_options_updated_event_attributes
     info = draft.info
     if attributes.unset_versioning_override:
-        info.versioning_override = None
+        _override(info, None)
     elif attributes.HasField("versioning_override"):
-        info.versioning_override = _own(attributes.versioning_override)
+        _override(info, _own(attributes.versioning_override))
     if attributes.HasField("priority"):
         info.priority = _own(attributes.priority)
     add_callbacks(draft, attributes.attached_completion_callbacks, event, request_id=attributes.attached_request_id)

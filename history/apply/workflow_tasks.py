@@ -83,7 +83,9 @@ def apply_completed(draft: Draft, event: HistoryEvent) -> None:
         info.sdk_version = attributes.sdk_metadata.sdk_version
     added = _add_reset_point(info, attributes, event)
     if not attributes.versioning_behavior:
-        info.search_attributes = with_build_id(info.search_attributes, info.worker_stamp)
+        info.search_attributes = with_build_id(
+            info.search_attributes, info.worker_stamp, override=info.versioning_override
+        )
     if added and attributes.binary_checksum:
         info.search_attributes = with_checksums(info.search_attributes, info.reset_points)
 

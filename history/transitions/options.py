@@ -20,6 +20,7 @@ from history.records import ExecutionInfo
 from history.state import Draft
 from history.transitions.close import is_open
 from history.transitions.field_masks import normalized, set_path
+from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import leave_sticky_queue
 from history.versioning_override import modern_override
 from history.workspace import Workspace
@@ -51,6 +52,7 @@ def apply_options(
         raise InvalidArgument(f"error applying update_options: {error.message}") from error
     if options.versioning_override != present.versioning_override:
         leave_sticky_queue(draft)  # another worker may be the right one now
+    shown = draft.info.search_attributes
     if options != present:
         has_override = options.HasField("versioning_override")
         add_event(
@@ -63,6 +65,8 @@ def apply_options(
             ),
             worker_may_ignore=True,
         )
+    if draft.info.search_attributes != shown:
+        record_visibility(draft)
     return options
 
 

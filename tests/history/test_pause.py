@@ -7,13 +7,14 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from temporalio.api.activity.v1 import ActivityOptions
 from temporalio.api.common.v1 import Priority, RetryPolicy, WorkflowExecution
-from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.enums.v1 import PendingActivityState, VersioningBehavior
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflow.v1 import VersioningOverride, WorkflowExecutionOptions
 from temporalio.api.workflowservice import v1 as ws
 
 from common.contracts.history import RecordActivityTaskStarted
 from common.errors import FailedPrecondition, InvalidArgument, NotFound, TaskObsolete
+from history.api.describe_workflow_execution import versioning_info
 from history.api.pending_activities import activity_state, pending_activity
 from history.records import ActivityItem
 from history.transitions.activities import StartedActivity, attempt_failed, start_activity_task
@@ -307,6 +308,19 @@ def test_options_of_a_workflow_change_with_an_event_if_they_differ() -> None:
     assert options(host, ["priority.priority_key"], priority=Priority(priority_key=3)).priority.priority_key == 3
     assert not options(host, ["versioningOverride"]).HasField("versioning_override")
     assert host.info.versioning_override is None and host.info.priority == Priority(priority_key=3)
+
+
+def test_a_run_that_is_to_upgrade_automatically_is_shown_so() -> None:
+    host = idle()
+    before = host.info.search_attributes
+    assert before["BuildIds"].data == b'["unversioned"]'
+    options(host, ["versioning_override"], versioning_override=VersioningOverride(auto_upgrade=True))
+    shown = host.info.search_attributes
+    assert (shown["BuildIds"].data, shown["TemporalWorkflowVersioningBehavior"].data) == (b"[]", b'"AutoUpgrade"')
+    info = versioning_info(host.info.versioning_override or VersioningOverride())
+    assert info.versioning_override.behavior == VersioningBehavior.VERSIONING_BEHAVIOR_AUTO_UPGRADE
+    options(host, ["versioning_override"])
+    assert host.info.search_attributes == before
 
 
 def test_parts_of_an_override_can_not_be_changed() -> None:
