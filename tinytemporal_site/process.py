@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 STOP_WITHIN_S = 10
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _FORCED_EXIT = 1
-_COLLECTOR_THRESHOLDS = (20_000, 20, 20)
+_COLLECTOR_THRESHOLDS = (50_000, 20, 100)
 
 Build = Callable[[OnFailure], Service]
 Announce = Callable[[dict[str, str]], None]

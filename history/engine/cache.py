@@ -123,15 +123,19 @@ class RunCache:
             self.drop(run_id)
 
     def trim(self) -> None:
-        if len(self._runs) <= self._max_runs and self._bytes <= self._max_bytes:
-            return
-        for run_id in list(self._runs):
-            if len(self._runs) <= self._max_runs and self._bytes <= self._max_bytes:
-                return
-            run = self._runs[run_id]
+        """Let the entries that were used longest ago go, until what is left is within the limits or held."""
+        runs, weight = len(self._runs), self._bytes
+        victims = []
+        for run_id, run in self._runs.items():
+            if runs <= self._max_runs and weight <= self._max_bytes:
+                break
             if not run.is_held:
-                del self._runs[run_id]
-                self._bytes -= run.weight
+                victims.append(run_id)
+                runs -= 1
+                weight -= run.weight
+        for run_id in victims:
+            del self._runs[run_id]
+        self._bytes = weight
 
     async def load(self, run_id: str, read: Callable[[], asyncio.Task[CachedRun | None]]) -> CachedRun | None:
         """The cached run, else what `read` brings; concurrent callers share one read."""
