@@ -39,6 +39,10 @@ log = logging.getLogger(__name__)
 
 QUEUE_LIMIT = 20_000
 BATCH_LIMIT = 128
+GATHERING_TURNS = 3
+"""Turns that the event loop gets before a batch is taken: what has arrived already, and what the commit before set free,
+joins it. They take microseconds when nothing else is going on, and spare a busy server a tenth of its commits' cost."""
+NO_TIME = timedelta()
 IDS_FOR_A_BATCH = 1 << 16
 """More ids than one batch can draw; with fewer left the shard takes a new range first."""
 
@@ -114,6 +118,8 @@ class Committer(Service):
         while True:
             await self._wake.wait()
             while self._queue or self._flushes:
+                for _ in range(GATHERING_TURNS):
+                    await self._clock.sleep(NO_TIME)
                 operations = self._take()
                 try:
                     await self._commit(operations)
