@@ -74,6 +74,8 @@ class VisibilityProcessor(Service):
         while True:
             await self._wake.wait()
             self._wake.clear()
+            if self._engine.config.visibility_gather:
+                await self._engine.clock.sleep(self._engine.config.visibility_gather)
             while intents := self._feed.take_all(BATCH):
                 self._applying = len(intents)
                 await self._apply(intents)

@@ -15,6 +15,7 @@ from common.clock import ManualClock
 from common.contracts.matching import AddTask
 from common.database.postgres import PostgresDatabase
 from common.database.sqlite import SqliteDatabase
+from common.protos import ZERO
 from history.config import HistoryConfig
 from history.engine.engine import Engine
 from history.namespaces import NamespaceRegistry
@@ -122,7 +123,7 @@ async def running_lab(
     """A started engine over the database at `url`, alone or beside others on the same one."""
     database = open_url(url)
     await database.start()
-    config = config or HistoryConfig(shards=2)
+    config = config or HistoryConfig(shards=2, visibility_gather=ZERO)
     store = FaultyStore(SqlExecutionStore(databases=dict.fromkeys(range(1, config.shards + 1), database)))
     lab = Lab(store=store, clock=clock or ManualClock(), host=host, config=config)
     await lab.engine.start()

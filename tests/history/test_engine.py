@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from common.errors import ConditionFailed, NotFound, OutcomeUnknown, ShardOwnershipLost, Unavailable
+from common.protos import ZERO
 from history.config import HistoryConfig
 from history.workspace import Workspace
 from tests.history.engine_harness import create_run, dispatching, mark, marking, running_lab, settle
@@ -161,7 +162,7 @@ async def test_tasks_left_by_a_crash_are_handled_by_the_next_owner(database_url:
 
 
 async def test_a_small_cache_reloads_what_it_dropped(database_url: str) -> None:
-    async with running_lab(database_url, config=HistoryConfig(shards=2, cache_runs=3)) as lab:
+    async with running_lab(database_url, config=HistoryConfig(shards=2, cache_runs=3, visibility_gather=ZERO)) as lab:
         runs = [await lab.create(f"w{n}") for n in range(12)]
         assert len(lab.engine.cache) <= 3
         for n in range(12):
