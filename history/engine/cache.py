@@ -35,7 +35,8 @@ class CachedRun:
         self.first_event_id = state.info.next_event_id - len(events)
         self.extra: dict[int, HistoryEvent] = {}
         """Older events that a transition asked for."""
-        self.waiters: set[asyncio.Future[None]] = set()
+        self.waiters: dict[asyncio.Future[None], int] = {}
+        """Who waits for a commit of the run → the event it waits for; 0: any commit will do."""
         self.pins = 0
         self.registry: RunRegistry | None = None
         self.weight = ENTRY_BYTES + _weigh(events)
@@ -59,10 +60,22 @@ class CachedRun:
         return self.weight - before
 
     def wake(self) -> None:
-        for waiter in self.waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        self.waiters.clear()
+        """Something of the run was committed: wake those for whom it may be what they wait for."""
+        info = self.state.info
+        is_open = info.closed_at is None and info.pause is None
+        for waiter, event_id in list(self.waiters.items()):
+            if event_id < info.next_event_id or not is_open:
+                self._wake(waiter)
+
+    def wake_all(self) -> None:
+        """The run leaves memory: everybody has to look again."""
+        for waiter in list(self.waiters):
+            self._wake(waiter)
+
+    def _wake(self, waiter: asyncio.Future[None]) -> None:
+        del self.waiters[waiter]
+        if not waiter.done():
+            waiter.set_result(None)
 
     @property
     def is_held(self) -> bool:
@@ -116,7 +129,7 @@ class RunCache:
         run = self._runs.pop(run_id, None)
         if run is not None:
             self._bytes -= run.weight
-            run.wake()
+            run.wake_all()
 
     def drop_shard(self, shard_id: int) -> None:
         for run_id in [run_id for run_id, run in self._runs.items() if run.shard_id == shard_id]:

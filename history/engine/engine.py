@@ -310,18 +310,19 @@ class Engine(Service):
             ended = info.closed_at is not None or info.pause is not None
             if info.next_event_id > seen_event_id or ended or self.clock.now() >= until:
                 return run.state
-            await self.wait_for_wake(run, until=until)
+            await self.wait_for_wake(run, until=until, event_id=seen_event_id)
 
-    async def wait_for_wake(self, run: CachedRun, *, until: datetime) -> None:
-        """Wait until something of the run was committed, or `until`."""
+    async def wait_for_wake(self, run: CachedRun, *, until: datetime, event_id: int = 0) -> None:
+        """Wait until something of the run was committed, or `until`. With `event_id`, commits that leave the run open and
+        do not reach that event may pass unnoticed."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        run.waiters.add(waiter)
+        run.waiters[waiter] = event_id
         timer = self.clock.call_at(until, lambda: None if waiter.done() else waiter.set_result(None))
         try:
             await waiter
         finally:
             timer.cancel()
-            run.waiters.discard(waiter)
+            run.waiters.pop(waiter, None)
 
     def registry(self, run_id: str) -> RunRegistry:
         """The run's in-memory callers (buffered queries, update waiters). The run must be in the cache (`run()` first)."""
