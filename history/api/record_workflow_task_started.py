@@ -19,5 +19,7 @@ async def record_workflow_task_started(
         workflow_id=request.workflow_id,
         transition=lambda work: start_workflow_task(work, request),
         reason="RecordWorkflowTaskStarted",
+        # Results and signals that arrive together with the start go out with this task instead of needing another one.
+        runs_last=True,
     )
     return await answer_workflow_task(engine, started)

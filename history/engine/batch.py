@@ -33,6 +33,8 @@ class Operation(Struct, kw_only=True, eq=False):
     workflow_id: str
     transition: Callable[[Workspace], Any]
     answer: asyncio.Future[Any]
+    runs_last: bool = False
+    """Whether it waits for its batch-mates' transitions."""
     absent: set[str] = field(default_factory=set)
     """Runs the engine looked for in the store and did not find."""
     loads: int = 0

@@ -135,7 +135,9 @@ class Committer(Service):
 
     def _take(self) -> list[Operation]:
         queue = self._queue
-        return [queue.popleft() for _ in range(min(len(queue), BATCH_LIMIT))]
+        taken = [queue.popleft() for _ in range(min(len(queue), BATCH_LIMIT))]
+        taken.sort(key=_runs_last)  # stable: otherwise in order of arrival
+        return taken
 
     async def _commit(self, operations: list[Operation]) -> None:
         for shard in {op.shard for op in operations}:
@@ -219,6 +221,10 @@ class Committer(Service):
     def _reject(batch: Batch, error: TemporalError) -> None:
         for operation in batch.operations:
             _fail(operation, error)
+
+
+def _runs_last(operation: Operation) -> bool:
+    return operation.runs_last
 
 
 def _answer(operation: Operation) -> None:

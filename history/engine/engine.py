@@ -149,11 +149,17 @@ class Engine(Service):
         return shard
 
     async def update(
-        self, *, namespace: str, workflow_id: str, transition: Callable[[Workspace], T], reason: str = ""
+        self,
+        *,
+        namespace: str,
+        workflow_id: str,
+        transition: Callable[[Workspace], T],
+        reason: str = "",
+        runs_last: bool = False,
     ) -> T:
         """Run a transition and return its result once that is durable. Raises what the transition raised, or
         UNAVAILABLE when the database is away or the shard moved (nothing of it is kept then). `reason` names the call
-        in the counts of `operations`."""
+        in the counts of `operations`. `runs_last`: after its batch-mates, all of which are under way at the same time."""
         self.operations[reason or getattr(transition, "__name__", "")] += 1
         operation = Operation(
             shard=self.shard_of(namespace, workflow_id),
@@ -161,6 +167,7 @@ class Engine(Service):
             workflow_id=workflow_id,
             transition=transition,
             answer=asyncio.get_running_loop().create_future(),
+            runs_last=runs_last,
         )
         operation.shard.committer.submit(operation)
         result: T = await operation.answer

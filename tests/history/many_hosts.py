@@ -64,7 +64,13 @@ class ManyHosts:
         self._crash = (count, after)
 
     async def update(
-        self, *, namespace: str, workflow_id: str, transition: Callable[[Workspace], T], reason: str = ""
+        self,
+        *,
+        namespace: str,
+        workflow_id: str,
+        transition: Callable[[Workspace], T],
+        reason: str = "",
+        runs_last: bool = False,
     ) -> T:
         assert namespace == NAMESPACE and reason
         crash, after = False, False

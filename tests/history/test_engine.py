@@ -200,3 +200,14 @@ async def test_a_start_in_a_batch_is_seen_by_the_next_operation_of_the_batch(dat
         [run_id] = [answer for answer in (first, second) if isinstance(answer, str)]
         assert {type(first), type(second)} == {str, AssertionError}
         assert await names(lab, "w", run_id) == ["created", "at once"]
+
+
+async def test_an_operation_that_runs_last_sees_what_its_batch_mates_did(database_url: str) -> None:
+    async with running_lab(database_url) as lab:
+        run_id = await lab.create("w")
+        engine = lab.engine
+        await asyncio.gather(
+            engine.update(namespace="default", workflow_id="w", transition=marking("last"), runs_last=True),
+            engine.update(namespace="default", workflow_id="w", transition=marking("first")),
+        )
+        assert await names(lab, "w", run_id) == ["created", "first", "last"]

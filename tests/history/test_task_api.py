@@ -55,7 +55,15 @@ class MemoryEngine:
         record = SimpleNamespace(search_attributes={"Word": "Keyword"})
         self.namespaces = SimpleNamespace(last_known=lambda _: record)
 
-    async def update(self, *, namespace: str, workflow_id: str, transition: Callable[[Workspace], T], reason: str) -> T:
+    async def update(
+        self,
+        *,
+        namespace: str,
+        workflow_id: str,
+        transition: Callable[[Workspace], T],
+        reason: str,
+        runs_last: bool = False,
+    ) -> T:
         assert (namespace, workflow_id) == (NAMESPACE, WORKFLOW_ID)
         assert reason
         return self.host.run(transition)
