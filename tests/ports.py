@@ -1,6 +1,11 @@
 """Free TCP ports on the loopback address."""
 
+import random
 import socket
+
+# Below the range from which systems take the ports of outgoing connections: there, a port that was free when it was chosen
+# may be some connection's own by the time a server is to listen on it.
+_FIRST, _LAST = 20_000, 32_000
 
 
 def free_port() -> int:
@@ -10,8 +15,13 @@ def free_port() -> int:
 
 def free_ports(count: int) -> list[int]:
     """`count` different ones: all are held before any is let go."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    held: list[socket.socket] = []
     try:
+        while len(held) < count:
+            try:
+                held.append(socket.create_server(("127.0.0.1", random.randint(_FIRST, _LAST))))
+            except OSError:
+                continue  # somebody has that one
         return [int(listener.getsockname()[1]) for listener in held]
     finally:
         for listener in held:

@@ -264,7 +264,7 @@ async def child_start_meets_the_parents_end(w: World) -> None:
 @scenario
 async def child_in_the_next_run_of_a_cron_parent(w: World) -> None:
     """Children end with the run that started them, not with the chain."""
-    run = await w.start(cron_schedule="@every 2s")
+    run = await w.start(cron_schedule="@every 1s")
     child = await w.started_child(run)
     await w.tell(run, COMPLETE)
     await w.closed(child)
