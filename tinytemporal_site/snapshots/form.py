@@ -46,6 +46,7 @@ TABLES: dict[type[models.Model], Any] = {
     matching.TaskQueue: QueueRecord,
     matching.Task: StoredDelivery,
     matching.TaskQueueUserData: UserData,
+    matching.Component: dict[str, Any],
 }
 """Each table's model and what its `data` holds; a pending item's depends on its kind."""
 
