@@ -11,8 +11,6 @@ class HistoryConfig(Struct, kw_only=True, frozen=True):
     shards: int = 4
     default_task_timeout: timedelta = timedelta(seconds=10)
     max_task_timeout: timedelta = timedelta(seconds=120)
-    max_timer: timedelta = timedelta(days=36_500)
-    """Timers and timeouts longer than 100 years of 365 days are capped."""
     suggest_continue_as_new_events: int = 4_096
     suggest_continue_as_new_bytes: int = 4 * 1024 * 1024
     history_events_limit: int = 51_200
@@ -51,4 +49,3 @@ class HistoryConfig(Struct, kw_only=True, frozen=True):
     heartbeat_task_limit: timedelta = timedelta(minutes=30)
     """How long a worker may keep extending one workflow task (local activities)."""
     sticky_schedule_to_start: timedelta = timedelta(seconds=5)
-    max_cron_attempts: int = 0

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from msgspec import field
-from temporalio.api.activity.v1 import ActivityOptions
 from temporalio.api.common.v1 import (
     Callback,
     Link,
@@ -81,12 +80,6 @@ class WorkflowTask(Record, kw_only=True):
     suggest_reasons: list[SuggestContinueAsNewReason.ValueType] = field(default_factory=list)
     build_id: str = ""
     stamp: int = 0
-
-
-class ResetPoint(Record, kw_only=True):
-    """A workflow task a run can be reset to, for describe."""
-
-    info: ResetPointInfo
 
 
 class PauseInfo(Record, kw_only=True):
@@ -245,7 +238,6 @@ class ActivityItem(Record, kw_only=True):
     """Counts changes of the attempt's conditions (pause, reset, options): an older delivery is obsolete."""
     priority: Priority | None = None
     use_workflow_build_id: bool = False
-    original_options: ActivityOptions | None = None
 
 
 class TimerItem(Record, kw_only=True):

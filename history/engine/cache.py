@@ -1,7 +1,7 @@
 """The bounded cache of runs: committed state, the newest events, and who waits for the run to change.
 
 A shard has one owner, so what is cached is the truth as long as the lease holds. Entries leave in order of last use; an
-entry that somebody holds (`pins`), waits on, or whose in-memory parts (queries, admitted updates) are alive stays.
+entry that somebody waits on, or whose in-memory parts (queries, admitted updates) are alive stays.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EVENT_BYTES = 1_400
 class CachedRun:
     """One run: `events` are the newest, without a gap, from `first_event_id` to the state's next event id."""
 
-    __slots__ = ("state", "events", "first_event_id", "extra", "waiters", "pins", "weight", "shard_id", "registry")
+    __slots__ = ("state", "events", "first_event_id", "extra", "waiters", "weight", "shard_id", "registry")
 
     def __init__(self, *, state: ExecutionState, shard_id: int, events: list[HistoryEvent]) -> None:
         self.state = state
@@ -37,7 +37,6 @@ class CachedRun:
         """Older events that a transition asked for."""
         self.waiters: dict[asyncio.Future[None], int] = {}
         """Who waits for a commit of the run → the event it waits for; 0: any commit will do."""
-        self.pins = 0
         self.registry: RunRegistry | None = None
         self.weight = ENTRY_BYTES + _weigh(events)
 
@@ -81,8 +80,7 @@ class CachedRun:
     def is_held(self) -> bool:
         state = self.state
         return bool(
-            self.pins
-            or self.waiters
+            self.waiters
             or state.admitted
             or state.speculative_task
             or (self.registry is not None and self.registry.is_active)
