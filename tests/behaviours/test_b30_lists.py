@@ -13,7 +13,7 @@ from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from .harness import Refusal, Run, Server, payloads, refusal, seconds, unique
 
 CALLS = ("ListWorkflowExecutions", "CountWorkflowExecutions")
-AT_ONCE_S = 3.0
+AT_ONCE_S = 10.0
 TYPES = {
     "CustomDouble": IndexedValueType.INDEXED_VALUE_TYPE_DOUBLE,
     "CustomText": IndexedValueType.INDEXED_VALUE_TYPE_TEXT,

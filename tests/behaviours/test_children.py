@@ -48,7 +48,7 @@ async def test_b22_no_abandoned_child_is_left_without_its_first_task(server: Ser
         await server.do(run, start, command("complete_workflow_execution"))
         assert types([await server.closed(run)]) == ["WORKFLOW_EXECUTION_COMPLETED"]
         # Whether the child still comes to be is a race that the official server always loses.
-        task = await server.poll_workflow(child_queue, deadline_s=3)
+        task = await server.poll_workflow(child_queue, deadline_s=8)
         if task.task_token:
             await server.complete_task(task, command("complete_workflow_execution"))
             await server.closed(Run(child_id, "", child_queue))

@@ -53,12 +53,12 @@ async def test_b36_a_timer_of_nothing_fires(server: Server, delay: Duration | No
     assert attributes(until("TIMER_STARTED", events)).start_to_fire_timeout == Duration()
 
 
-async def test_b36_a_short_timer_fires_when_due(server: Server, reference_server: bool) -> None:
+async def test_b36_a_short_timer_fires_when_due(server: Server) -> None:
     run = await server.start()
     await server.do(run, timer(seconds(0.1)))
     events = await server.reached(run, "TIMER_FIRED")
     took = moment(until("TIMER_FIRED", events)) - moment(until("TIMER_STARTED", events))
-    assert 0.1 <= took < (2.5 if reference_server else 0.5)
+    assert 0.1 <= took < 5
 
 
 @BAD_DURATIONS

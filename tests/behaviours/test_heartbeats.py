@@ -14,9 +14,9 @@ async def scheduled(server: Server, **fields: object) -> Run:
 
 
 async def test_b27_silence_after_one_beat_is_a_heartbeat_timeout(server: Server) -> None:
-    run = await scheduled(server, heartbeat_timeout=seconds(1), retry_policy={"maximum_attempts": 1})
+    run = await scheduled(server, heartbeat_timeout=seconds(2), retry_policy={"maximum_attempts": 1})
     task = await server.activity_task(run.queue)
-    assert task.heartbeat_timeout == seconds(1)
+    assert task.heartbeat_timeout == seconds(2)
     await server.beat(task, "alive")
     events = await server.reached(run, "ACTIVITY_TASK_TIMED_OUT")
     failure = until("ACTIVITY_TASK_TIMED_OUT", events).activity_task_timed_out_event_attributes.failure
@@ -25,8 +25,8 @@ async def test_b27_silence_after_one_beat_is_a_heartbeat_timeout(server: Server)
 
 
 async def test_b27_waiting_in_the_queue_is_not_silence(server: Server) -> None:
-    run = await scheduled(server, heartbeat_timeout=seconds(0.5), retry_policy={"maximum_attempts": 1})
-    await server.nothing_happens(run, for_s=2.5)
+    run = await scheduled(server, heartbeat_timeout=seconds(1.5), retry_policy={"maximum_attempts": 1})
+    await server.nothing_happens(run, for_s=3.5)
     task = await server.activity_task(run.queue)
     assert task.attempt == 1
     await server.beat(task)

@@ -4,6 +4,8 @@ import asyncio
 
 from .harness import Run, Server, decoded, payloads, sticky, sticky_queue, types, unique
 
+AT_ONCE_S = 10.0  # far less than the sticky timeouts here, enough for a busy machine
+
 
 async def cached(server: Server, *, timeout_s: float) -> tuple[Run, str]:
     """A run whose first task was answered by a worker that keeps it cached and polls its sticky queue once."""
@@ -34,12 +36,12 @@ async def test_b25_after_the_worker_has_gone_tasks_and_queries_go_to_the_normal_
     await server.nothing_happens(signalled, for_s=11.5)
 
     await server.signal(signalled)
-    task = await server.workflow_task(signalled.queue, deadline_s=4)
+    task = await server.workflow_task(signalled.queue, deadline_s=AT_ONCE_S)
     assert types(task.history.events)[0] == "WORKFLOW_EXECUTION_STARTED"
     assert "WORKFLOW_TASK_TIMED_OUT" not in types(await server.history(signalled))
 
     waiting = asyncio.create_task(server.query(queried))
-    task = await server.workflow_task(queried.queue, deadline_s=4)
+    task = await server.workflow_task(queried.queue, deadline_s=AT_ONCE_S)
     assert types(task.history.events)[0] == "WORKFLOW_EXECUTION_STARTED"
     await server.call(
         "RespondQueryTaskCompleted", task_token=task.task_token, completed_type=1, query_result=payloads(1)
@@ -51,7 +53,7 @@ async def test_b25_shutdown_of_the_worker_sends_the_next_task_to_the_normal_queu
     run, own = await cached(server, timeout_s=60)
     await server.call("ShutdownWorker", sticky_task_queue=own, identity="worker", reason="done")
     await server.signal(run)
-    task = await server.workflow_task(run.queue, deadline_s=4)
+    task = await server.workflow_task(run.queue, deadline_s=AT_ONCE_S)
     assert types(task.history.events)[0] == "WORKFLOW_EXECUTION_STARTED"
     assert "WORKFLOW_TASK_TIMED_OUT" not in types(await server.history(run))
 

@@ -54,6 +54,9 @@ class Processes:
     def rows(self, sql: str) -> list[tuple[object, ...]]:
         return rows_of(self.database_url, sql)
 
+    def members(self) -> list[tuple[object, ...]]:
+        return self.rows("SELECT role, host FROM cluster_members ORDER BY member")
+
     def shard_owners(self) -> set[object]:
         return {owner for (owner,) in self.rows("SELECT owner FROM shards")}
 
