@@ -15,8 +15,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin import ReadOnlyAdmin
+from common.filters.errors import QueryError
 from common.keyed_admin import begins_with, columns_of, link_to_rows
-from visibility.filters.errors import QueryError
 from visibility.models import Visibility, list_order
 from visibility.statuses import STATUS_NAME
 from visibility.store.rows import DELETED

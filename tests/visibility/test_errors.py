@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from common.filters.errors import QueryError
 from tests.visibility.runs import CUSTOM
 from visibility.filters import read_filter
-from visibility.filters.errors import QueryError
 
 KEYWORDS = "Keyword type search attribute"
 

@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from common.clock import ManualClock
 from common.contracts.visibility import VisibilityIntent
 from common.database.opening import database_of
+from common.filters.syntax import Column
 from tests.databases import django_entry
 from tests.visibility.evaluation import Evaluator, query_of, statuses
 from tests.visibility.runs import CUSTOM, counted, listed, typed
 from visibility.filters import conditions as c
 from visibility.filters import read_filter
 from visibility.filters.attributes import DIVISION, resolve
-from visibility.filters.syntax import Column
 from visibility.statuses import STATUS_NUMBER
 from visibility.store import SqlVisibilityStore, open_visibility_store
 from visibility.store.dialects import DIALECTS

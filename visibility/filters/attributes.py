@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from common.filters.errors import QueryError
+from common.filters.syntax import Column
 from common.search_attributes import PREDEFINED, SYSTEM
 from visibility.filters.conditions import Attribute
-from visibility.filters.errors import QueryError
-from visibility.filters.syntax import Column
 
 _COLUMNS = {
     "WorkflowId": "workflow_id",

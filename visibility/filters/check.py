@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from visibility.filters import syntax
+from common.filters import syntax
+from common.filters.errors import QueryError, invalid, unsupported
+from common.filters.parser import parse
 from visibility.filters.attributes import DIVISION, resolve
 from visibility.filters.conditions import (
     And,
@@ -22,8 +24,6 @@ from visibility.filters.conditions import (
     StartsWith,
     Value,
 )
-from visibility.filters.errors import QueryError, invalid, unsupported
-from visibility.filters.parser import parse
 from visibility.filters.values import value_of, values_of
 from visibility.statuses import STATUS_NUMBER
 from visibility.words import words

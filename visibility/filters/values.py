@@ -9,10 +9,10 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from common.clock import EPOCH
-from visibility.filters import syntax
+from common.filters import syntax
+from common.filters.errors import INVALID, QueryError, invalid, quoted, unsupported
 from visibility.filters.conditions import Attribute, Value
 from visibility.filters.durations import nanoseconds
-from visibility.filters.errors import INVALID, QueryError, invalid, quoted, unsupported
 from visibility.statuses import STATUS_NAME, STATUS_NUMBER
 from visibility.times import stored_time
 

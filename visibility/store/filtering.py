@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from django.db.models.sql import Query
 from django.db.utils import load_backend
 
+from common.filters.errors import unsupported
 from visibility.filters.conditions import (
     And,
     Attribute,
@@ -29,7 +30,6 @@ from visibility.filters.conditions import (
     Or,
     StartsWith,
 )
-from visibility.filters.errors import unsupported
 from visibility.models import Visibility
 from visibility.store.dialects import DIALECTS, Dialect
 from visibility.store.expressions import Param, Sql

@@ -12,7 +12,7 @@ from typing import Any
 from lark import Token
 from lark.lexer import Lexer
 
-from visibility.filters.errors import syntax_error
+from common.filters.errors import syntax_error
 
 _BLANK = " \t\r\n"
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}

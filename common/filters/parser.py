@@ -11,9 +11,9 @@ from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedToken
 
-from visibility.filters import syntax
-from visibility.filters.errors import syntax_error
-from visibility.filters.lexer import FilterLexer
+from common.filters import syntax
+from common.filters.errors import syntax_error
+from common.filters.lexer import FilterLexer
 
 _GRAMMAR = r"""
 filtered: expression _rest
