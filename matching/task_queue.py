@@ -116,6 +116,11 @@ class TaskQueue:
         return any(sub.deliveries or sub.has_unread for p in self.partitions for sub in p.subqueues.values())
 
     @property
+    def arriving(self) -> int:
+        """New tasks that wait for a poller in memory."""
+        return len(self._arriving)
+
+    @property
     def awaiting_dispatch(self) -> int:
         """Stored tasks not handled yet, and arriving ones that wait in memory."""
         return sum(partition.unhandled for partition in self.partitions) + len(self._arriving)

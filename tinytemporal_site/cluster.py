@@ -17,7 +17,7 @@ from common.clock import Clock
 from common.database import Database
 from common.membership import LiveMembership, Member, Membership
 from common.membership.store import MemberStore
-from common.rpc import HISTORY, MATCHING, Channels, RpcServer
+from common.rpc import Channels, Contract, RpcServer
 from tinytemporal_site.routing.keys import queue_key, shard_key
 
 HISTORY_ROLE, MATCHING_ROLE, WORKER_ROLE = "history", "matching", "worker"
@@ -68,14 +68,13 @@ class Cluster:
             if hosts
         }
 
-    def serve(self, implementations: Mapping[str, Any]) -> list[RpcServer]:
+    def serve(self, served: Mapping[str, Mapping[Contract, Any]]) -> list[RpcServer]:
         """Servers of the roles that this process plays for others; to be started before the membership."""
-        contracts = {HISTORY_ROLE: (HISTORY, settings.HISTORY_PORT), MATCHING_ROLE: (MATCHING, settings.MATCHING_PORT)}
-        for role, implementation in implementations.items():
-            contract, port = contracts[role]
-            address = f"{_bracketed(settings.BIND_ADDRESS)}:{port}"
+        ports = {HISTORY_ROLE: settings.HISTORY_PORT, MATCHING_ROLE: settings.MATCHING_PORT}
+        for role, implementations in served.items():
+            address = f"{_bracketed(settings.BIND_ADDRESS)}:{ports[role]}"
             self.servers.append(
-                RpcServer(role=role, address=address, implementations={contract: implementation}, clock=self._clock)
+                RpcServer(role=role, address=address, implementations=implementations, clock=self._clock)
             )
         return self.servers
 
@@ -104,7 +103,14 @@ class Cluster:
 
     def sweeps_shard(self, shard_id: int) -> bool:
         """Whether this is the worker host whose loops see to the shard."""
-        owner = self.membership.ring(WORKER_ROLE).owner(shard_key(shard_id))
+        return self._works(shard_key(shard_id))
+
+    def runs_batch(self, key: str) -> bool:
+        """Whether this is the worker host that works the batch off."""
+        return self._works(f"batch/{key}")
+
+    def _works(self, key: str) -> bool:
+        owner = self.membership.ring(WORKER_ROLE).owner(key)
         return owner is None or owner.host == self.host
 
     def _owns(self, role: str, key: str) -> bool:

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from common.clock import Clock, RealClock
 from common.database import Database, open_database
+from common.rpc import HISTORY, HISTORY_INSPECT, MATCHING, MATCHING_INSPECT, Contract
 from common.service import OnFailure, Service, ServiceGroup
 from tinytemporal_site.cluster import Cluster
 from tinytemporal_site.roles import ROLES
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from frontend.server import FrontendServer
     from history.engine.engine import Engine
     from matching.service import MatchingService
+    from tinytemporal_site.console.live import Services as LiveServices
 
 
 class Part(Service):
@@ -50,13 +52,15 @@ def build_server(
     clock: Clock | None = None,
 ) -> Service:
     """The given roles of one process as one service: database first, web last; stopped in reverse."""
+    clock = clock or RealClock()
+    process = Process(roles=roles - {"web"}, host=host, on_failure=on_failure, clock=clock)
     members: list[Service] = []
     if roles != {"web"}:
-        process = Process(roles=roles - {"web"}, host=host, on_failure=on_failure, clock=clock or RealClock())
         members += process.members()
     if "web" in roles:
         from tinytemporal_site.web import WebService
 
+        members += process.live_side(alone=roles == {"web"})
         members.append(WebService(host=settings.BIND_ADDRESS, port=settings.WEB_PORT))
     return ServiceGroup(name="tinytemporal", members=members)
 
@@ -92,6 +96,7 @@ class Process:
         from history.store import open_namespace_store
         from tinytemporal_site.routing import history_router, matching_router
         from visibility.store import open_visibility_store
+        from worker.batches.store import BatchStore
 
         self.host = host
         self.on_failure = on_failure
@@ -101,6 +106,7 @@ class Process:
         self.cluster = Cluster(host=host, roles=roles, database=database, clock=clock)
         self.namespaces = NamespaceRegistry(store=open_namespace_store(database), clock=clock)
         self.visibility = open_visibility_store(database_of_visibility(self.databases))
+        self.batches = BatchStore(database=database, clock=clock)
         self.history_config = HistoryConfig(
             shards=settings.NUM_HISTORY_SHARDS,
             suggest_continue_as_new_events=settings.SUGGEST_CONTINUE_AS_NEW_EVENTS,
@@ -121,8 +127,30 @@ class Process:
         if self.engine is not None:
             self.engine.history = self.history
             self.engine.matching = self.matching
-        locals_ = {"history": local_history, "matching": self.matching_service}
-        self._served = {role: service for role, service in locals_.items() if service is not None}
+        self._inspectors = self._make_inspectors()
+        self._served = self._make_served(local_history)
+
+    def _make_inspectors(self) -> dict[str, Any]:
+        """What tells of this process, by role."""
+        from history.api.inspect import Inspector as HistoryInspector
+        from matching.inspect import Inspector as MatchingInspector
+
+        found: dict[str, Any] = {}
+        if self.engine is not None:
+            found["history"] = HistoryInspector(self.engine)
+        if self.matching_service is not None:
+            queues = self.matching_service.queues
+            found["matching"] = MatchingInspector(queues=queues, host=self.host, clock=self.clock)
+        return found
+
+    def _make_served(self, local_history: Any) -> dict[str, dict[Contract, Any]]:
+        """What other processes may call here: role → contract → implementation."""
+        found: dict[str, dict[Contract, Any]] = {}
+        if local_history is not None:
+            found["history"] = {HISTORY: local_history, HISTORY_INSPECT: self._inspectors["history"]}
+        if self.matching_service is not None:
+            found["matching"] = {MATCHING: self.matching_service, MATCHING_INSPECT: self._inspectors["matching"]}
+        return found
 
     def _engine(self) -> Engine:
         from history.engine.engine import Engine
@@ -171,6 +199,7 @@ class Process:
             history=self.history,
             matching=self.matching,
             visibility=self.visibility,
+            batches=self.batches,
             namespaces=self.namespaces,
             clock=self.clock,
             config=FrontendConfig(
@@ -184,12 +213,67 @@ class Process:
     def _worker(self) -> Service:
         from worker.retention import RetentionLoop
 
-        return RetentionLoop(
+        retention = RetentionLoop(
             history=self.history,
             namespaces=self.namespaces,
             clock=self.clock,
             shards=settings.NUM_HISTORY_SHARDS,
             sweeps=self.cluster.sweeps_shard,
+            batches=self.batches,
+        )
+        return ServiceGroup(name="worker", members=[retention, self._batch_loop()])
+
+    def _batch_loop(self) -> Service:
+        from worker.batches.loop import BatchLoop
+        from worker.batches.operations import Operations
+        from worker.batches.runner import BatchRunner
+
+        operations = Operations(history=self.history, clock=self.clock, identity=f"batcher@{self.host}")
+        runner = BatchRunner(
+            store=self.batches,
+            operations=operations,
+            visibility=self.visibility,
+            namespaces=self.namespaces,
+            clock=self.clock,
+            host=self.host,
+        )
+        loop = BatchLoop(
+            store=self.batches,
+            runner=runner,
+            clock=self.clock,
+            others=not self.cluster.is_alone,
+            runs=self.cluster.runs_batch,
+        )
+        self.batches.changed = loop.wake
+        self.cluster.membership.subscribe(loop.wake)
+        return loop
+
+    def live_side(self, *, alone: bool) -> list[Service]:
+        """What the admin's pages reach the services through. `alone`: in a process that plays no other role; one that has
+        its database to itself can be reached by no such process."""
+        from tinytemporal_site.console.binding import LiveSide
+
+        if not alone:
+            return [LiveSide(services_of=self._live_services, clock=self.clock)]
+        if self.cluster.is_alone:
+            return []
+        links = ServiceGroup(name="links of the admin", members=self.members())
+        return [LiveSide(services_of=self._live_services, clock=self.clock, links=links)]
+
+    def _live_services(self) -> LiveServices:
+        from tinytemporal_site.console.live import Services as LiveServices
+
+        frontend = self.frontend or self._frontend()
+        return LiveServices(
+            history=self.history,
+            matching=self.matching,
+            frontend=frontend.frontend,
+            membership=self.cluster.membership,
+            channels=self.cluster.channels,
+            clock=self.clock,
+            shards=settings.NUM_HISTORY_SHARDS,
+            history_inspector=self._inspectors.get("history"),
+            matching_inspector=self._inspectors.get("matching"),
         )
 
     def members(self) -> list[Service]:

@@ -84,7 +84,9 @@ INSTALLED_APPS = [
     "visibility",
     "frontend",
     "worker",
-    "django.contrib.admin",
+    # Before the admin: its templates are extended by the console's.
+    "tinytemporal_site.console",
+    "tinytemporal_site.console.admin_config.ConsoleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

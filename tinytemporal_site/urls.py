@@ -4,10 +4,6 @@ from django.contrib import admin
 from django.urls import path
 from django.views.generic import RedirectView
 
-admin.site.site_header = "tinytemporal"
-admin.site.site_title = "tinytemporal"
-admin.site.index_title = "What the server holds"
-
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("", RedirectView.as_view(pattern_name="admin:index")),

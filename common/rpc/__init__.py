@@ -12,6 +12,17 @@ from common.rpc.channels import Channels, RemoteHost
 from common.rpc.contract import Contract
 from common.rpc.errors import HostUnreachable, RemoteFault
 from common.rpc.server import RpcServer
-from common.rpc.services import HISTORY, MATCHING
+from common.rpc.services import HISTORY, HISTORY_INSPECT, MATCHING, MATCHING_INSPECT
 
-__all__ = ["HISTORY", "MATCHING", "Channels", "Contract", "HostUnreachable", "RemoteFault", "RemoteHost", "RpcServer"]
+__all__ = [
+    "HISTORY",
+    "HISTORY_INSPECT",
+    "MATCHING",
+    "MATCHING_INSPECT",
+    "Channels",
+    "Contract",
+    "HostUnreachable",
+    "RemoteFault",
+    "RemoteHost",
+    "RpcServer",
+]

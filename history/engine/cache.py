@@ -113,6 +113,10 @@ class RunCache:
             self._runs.move_to_end(run_id)
         return run
 
+    def peek(self, run_id: str) -> CachedRun | None:
+        """As `get`, without counting as a use."""
+        return self._runs.get(run_id)
+
     def put(self, run_id: str, run: CachedRun) -> None:
         self.drop(run_id)
         self._runs[run_id] = run

@@ -61,6 +61,11 @@ class TaskFeed(Generic[T]):
     def __len__(self) -> int:
         return len(self._memory)
 
+    @property
+    def first(self) -> T | None:
+        """The next task, left where it is; None when there is none in memory now."""
+        return self._memory[0] if self._memory else None
+
     def put(self, tasks: Sequence[T]) -> None:
         """Tasks that were just committed, in order."""
         self._committed_level = tasks[-1].task_id

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from history.records import CurrentRun
@@ -32,6 +33,8 @@ class Shard:
     def __init__(self, *, shard_id: int, range_id: int) -> None:
         self.shard_id = shard_id
         self.lost = False
+        self.taken_at = datetime.min.replace(tzinfo=UTC)
+        """When this host took it."""
         self.renew(range_id)
         self.currents: OrderedDict[Key, CurrentRun | None] = OrderedDict()
         """Committed current runs; None: known to have none."""

@@ -62,9 +62,7 @@ class ShardController:
         self._lost_at: dict[int, float] = {}
         """When each shard was lost last, in monotonic seconds."""
         self._running = False
-        self._looking = TaskLoop(
-            name="look after leases", run=self._look, restart=RestartPolicy(), clock=engine.clock
-        )
+        self._looking = TaskLoop(name="look after leases", run=self._look, restart=RestartPolicy(), clock=engine.clock)
 
     async def start(self) -> None:
         """Takes what this host owns. Raises what the store raises."""
@@ -180,6 +178,7 @@ class ShardController:
         engine = self._engine
         record = await engine.store.acquire_shard(shard_id=shard_id, owner=engine.host, now=engine.clock.now())
         shard = Shard(shard_id=shard_id, range_id=record.range_id)
+        shard.taken_at = engine.clock.now()
         shard.committer = engine.committer_of(shard_id)
         shard.transfer = TransferProcessor(engine=engine, shard=shard)
         shard.timers = TimerProcessor(engine=engine, shard=shard)

@@ -69,6 +69,16 @@ class TimerProcessor(Service):
         if tasks:
             await asyncio.wait(tasks)
 
+    @property
+    def waiting(self) -> int:
+        """Timer tasks and deadlines of the next few minutes, and those being fired."""
+        return len(self._heap) + len(self._firing)
+
+    @property
+    def next_due(self) -> datetime | None:
+        """When the earliest of those in memory falls due."""
+        return self._heap[0][0] if self._heap else None
+
     def put(self, tasks: list[TimerTask], deadlines: list[tuple[str, str, str, datetime | None]]) -> None:
         """What a commit brought."""
         for task in tasks:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from common.errors import NotFound, Unavailable
@@ -59,6 +59,17 @@ class TransferProcessor(Service):
     def waiting(self) -> int:
         """Tasks in memory, waiting or being handled."""
         return len(self._feed) + len(self._in_flight) + len(self._outbound)
+
+    @property
+    def in_flight(self) -> int:
+        """Of them: being handled."""
+        return len(self._in_flight) + len(self._outbound)
+
+    @property
+    def oldest_waiting(self) -> datetime | None:
+        """Since when the oldest one that nobody handles yet is there; None when there is none."""
+        first = self._feed.first
+        return None if first is None else first.available_at
 
     def put(self, tasks: list[TransferTask]) -> None:
         self._feed.put(tasks)

@@ -38,6 +38,15 @@ class AckTracker:
         """Done, but retained since something before them is not."""
         return len(self._done)
 
+    def pending(self) -> list[Level]:
+        """Those added and not done, in order."""
+        return sorted(self._outstanding)
+
+    def retained(self) -> list[Level]:
+        """Those done above the gap, in order."""
+        self.progress()
+        return sorted(self._done)
+
     def add(self, level: Level) -> None:
         if level <= self._level:
             raise ValueError(f"{level} is at or below the acknowledgement level {self._level}")

@@ -86,6 +86,11 @@ class QueueWriter:
         self._waiting = 0
         self._running: asyncio.Task[None] | None = None
 
+    @property
+    def waiting(self) -> int:
+        """Deliveries that are to be stored."""
+        return self._waiting
+
     async def append(self, queue: PhysicalQueue, delivery: Delivery, *, owner: QueueOwner) -> None:
         """Returns when the delivery is durable. Raises QueueOwnershipLost (store it with the reloaded queue),
         ResourceExhausted when too much waits, Unavailable."""

@@ -1,0 +1,193 @@
+"""The way from an admin page, which runs in a thread, to the services on this process's event loop.
+
+`bind` is called by the composition root before the web side starts. A page calls `call`, waits a second at most, and gets
+either the answer or an `Away` that it shows instead: the rows are there in any case. In a process that plays only the web
+role the clients reach the other processes; in one that is bound to nothing (tests, commands) everybody is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar, cast
+
+from google.protobuf.message import Message
+
+from common import deadline
+from common.clock import Clock
+from common.contracts.history import HistoryClient
+from common.contracts.inspect import HistoryInspector, MatchingInspector
+from common.contracts.matching import MatchingClient
+from common.errors import DeadlineExceeded, OutcomeUnknown, Unavailable
+from common.membership import Member, Membership
+from common.rpc import HISTORY_INSPECT, MATCHING_INSPECT, Channels, HostUnreachable
+from frontend.calls import call as call_frontend
+from frontend.services import Frontend
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+WITHIN_S = 1.0
+"""How long a page waits for the live side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Away:
+    """Nobody answered. `in_doubt`: what was asked for may have been done all the same."""
+
+    reason: str
+    in_doubt: bool = False
+
+    is_away = True
+    """For templates."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """What pages may call, on the event loop `loop`. `frontend` is the first argument of API calls (see `request`)."""
+
+    history: HistoryClient
+    matching: MatchingClient
+    frontend: Frontend
+    membership: Membership
+    channels: Channels
+    clock: Clock
+    shards: int
+    history_inspector: HistoryInspector | None = None
+    """This process's own."""
+    matching_inspector: MatchingInspector | None = None
+
+    def history_at(self, member: Member) -> HistoryInspector:
+        """Raises HostUnreachable when that is this process and it does not play the role."""
+        return cast(HistoryInspector, self._at(member, self.history_inspector, HISTORY_INSPECT))
+
+    def matching_at(self, member: Member) -> MatchingInspector:
+        return cast(MatchingInspector, self._at(member, self.matching_inspector, MATCHING_INSPECT))
+
+    def _at(self, member: Member, own: Any, contract: Any) -> Any:
+        if member.host != self.membership.host:
+            return self.channels.to(member.address).client(contract)
+        if own is None:
+            raise HostUnreachable(f"{member.host} does not play {member.role} any more")
+        return own
+
+    def members(self, role: str) -> tuple[Member, ...]:
+        return self.membership.ring(role).members
+
+
+Ask = Callable[[Services], Awaitable[T]]
+
+
+class _Bound:
+    def __init__(self, services: Services, loop: asyncio.AbstractEventLoop) -> None:
+        self.services = services
+        self.loop = loop
+
+
+_bound: _Bound | None = None
+"""Set and cleared by the composition root; read by the threads of requests."""
+
+
+def bind(services: Services) -> None:
+    """From now on pages reach these services, on the loop that runs now."""
+    global _bound
+    _bound = _Bound(services, asyncio.get_running_loop())
+
+
+def unbind() -> None:
+    global _bound
+    _bound = None
+
+
+def services() -> Services | None:
+    """For code that runs on the event loop already, as the body of a streamed answer does; None when nothing is bound."""
+    return None if _bound is None else _bound.services
+
+
+NOTHING_BOUND = Away(reason="This process runs no services.")
+
+
+def call(ask: Ask[T], *, timeout: float = WITHIN_S) -> T | Away:
+    """What `ask(services)` returns, awaited on the event loop for `timeout` seconds at most. For the threads of views.
+
+    Away when time is up and for every Unavailable (nobody there, moved, in doubt); other errors are raised as they are.
+    """
+    bound = _bound
+    if bound is None:
+        return NOTHING_BOUND
+    waiting = _submit(bound, ask, timeout)
+    return _wait(waiting, timeout)
+
+
+def call_all(asks: Mapping[K, Ask[T]], *, timeout: float = WITHIN_S) -> dict[K, T | Away]:
+    """`call` for each, at the same time and within the same time. An error of one is its Away."""
+    bound = _bound
+    if bound is None:
+        return dict.fromkeys(asks, NOTHING_BOUND)
+    waiting = {key: _submit(bound, ask, timeout) for key, ask in asks.items()}
+    return {key: _settled(future, timeout) for key, future in waiting.items()}
+
+
+def request(name: str, message: Message, *, timeout: float = WITHIN_S) -> Any | Away:
+    """Calls an API method as a client would: `request("SignalWorkflowExecution", message)`; see `call`."""
+    return call(lambda s: call_frontend(s.frontend, name, message), timeout=timeout)
+
+
+def _submit(bound: _Bound, ask: Ask[T], timeout: float) -> concurrent.futures.Future[T]:
+    async def run() -> T:
+        deadline.set_current(bound.services.clock.now() + timedelta(seconds=timeout))
+        async with asyncio.timeout(timeout):
+            return await ask(bound.services)
+
+    return asyncio.run_coroutine_threadsafe(run(), bound.loop)
+
+
+def _wait(waiting: concurrent.futures.Future[T], timeout: float) -> T | Away:
+    try:
+        # The loop keeps the time; the margin is for one that is too busy to.
+        return waiting.result(timeout + 0.25)
+    except (TimeoutError, concurrent.futures.CancelledError, DeadlineExceeded):
+        waiting.cancel()
+        return Away(reason=f"No answer within {timeout:g} s.", in_doubt=True)
+    except Unavailable as error:
+        return Away(reason=error.message, in_doubt=isinstance(error, OutcomeUnknown))
+
+
+def _settled(waiting: concurrent.futures.Future[T], timeout: float) -> T | Away:
+    try:
+        return _wait(waiting, timeout)
+    except Exception as error:
+        log.exception("a question to the live side failed")
+        return Away(reason=f"It failed: {error}")
+
+
+@contextlib.contextmanager
+def bound(services_of: Callable[[], Services]) -> Iterator[Services]:
+    """For tests: services made by `services_of()` on an event loop that runs in a thread of its own meanwhile."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="live side", daemon=True)
+    thread.start()
+
+    async def begin() -> Services:
+        made = services_of()
+        bind(made)
+        return made
+
+    try:
+        yield asyncio.run_coroutine_threadsafe(begin(), loop).result(30)
+    finally:
+        unbind()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,0 +1,1 @@
+"""Task queues: rows and live owner side by side."""
