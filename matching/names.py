@@ -6,6 +6,7 @@ Source: upstream's common/tqid.
 from __future__ import annotations
 
 from common.errors import InvalidArgument
+from matching.records import QueueKey
 
 _PREFIX = "/_sys/"
 
@@ -22,3 +23,11 @@ def parse_partition(name: str) -> tuple[str, int]:
     if not task_queue or not number.isdecimal() or (number.startswith("0")):
         raise InvalidArgument(f"invalid task queue partition name {name!r}")
     return task_queue, int(number)
+
+
+def parse_physical_queue(name: str) -> QueueKey:
+    """The key that a row of `task_queues` is named by. Raises InvalidArgument."""
+    try:
+        return QueueKey.parse(name)
+    except ValueError as error:
+        raise InvalidArgument(f"{name!r} names no physical task queue") from error

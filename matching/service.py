@@ -21,7 +21,7 @@ from matching.config import MatchingConfig
 from matching.delivery import arriving
 from matching.describe import KINDS, describe_partition, describe_versions, list_partitions
 from matching.matcher import Poller, Reload
-from matching.names import parse_partition
+from matching.names import parse_partition, parse_physical_queue
 from matching.queries import QueryAnswers
 from matching.routing import poll_version, task_version
 from matching.shutdowns import ShutDownWorkers
@@ -287,6 +287,10 @@ class MatchingService(Service):
             if queue.namespace == namespace and (queue.normal_name or queue.name) == task_queue:
                 queue.take_user_data(data)
         return data
+
+    async def unload_task_queue(self, *, physical_queue: str, normal_name: str = "") -> bool:  # noqa: ARG002  places the call
+        key = parse_physical_queue(physical_queue)
+        return await self.queues.unload(TaskQueueKey(key.namespace, key.task_queue, key.kind, key.version))
 
     # workers
 

@@ -92,6 +92,14 @@ class TaskQueues:
             loading.add_done_callback(lambda task: self._load_ended(key, task))
         return await asyncio.shield(loading)
 
+    async def unload(self, key: TaskQueueKey) -> bool:
+        """Save the progress of a loaded queue and unload it; False when it is not loaded."""
+        queue = self.loaded(key)
+        if queue is None:
+            return False
+        await self._give_up([queue])
+        return True
+
     def rebalance(self) -> None:
         """Membership has changed: save and unload the queues that belong to another host now, and look whether another
         has had the rest meanwhile."""

@@ -101,6 +101,12 @@ class MatchingClient(Protocol):
         """Rate limits and fairness weights of one kind of a queue; UserDataConflict (ABORTED) when others always win."""
         ...
 
+    async def unload_task_queue(self, *, physical_queue: str, normal_name: str = "") -> bool:
+        """Save a queue's progress and unload it, with all that its host holds of it; whoever polls or adds to it next
+        loads it again. `physical_queue` and, for a sticky queue, `normal_name` are as its row in `task_queues` has them.
+        False when it was not loaded. Raises InvalidArgument for what names no physical queue."""
+        ...
+
     async def record_worker_heartbeat(
         self, request: ws.RecordWorkerHeartbeatRequest
     ) -> ws.RecordWorkerHeartbeatResponse: ...

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from common.errors import ConditionFailed, OutcomeUnknown, ResourceExhausted, Unavailable
+from common.errors import ConditionFailed, InvalidArgument, OutcomeUnknown, ResourceExhausted, Unavailable
 from matching.config import MatchingConfig
 from matching.records import QueueKey
 from matching.service import MatchingService
@@ -299,6 +299,28 @@ async def test_an_idle_queue_is_unloaded_and_a_used_one_is_not(world: World) -> 
     assert service.queues.loaded(LOADED) is None
     await begin_poll(service)
     assert world.store.queue().range_id == 2
+
+
+async def test_a_queue_is_unloaded_when_asked_to_and_loaded_by_its_next_user(world: World) -> None:
+    service = await world.service()
+    await spool(world, service, "a", "b")
+    assert (await (await begin_poll(service))).task_token == b"a"
+    assert world.store.queue().ack_level == 0
+    assert await service.unload_task_queue(physical_queue=KEY.physical_queue)
+    assert service.queues.loaded(LOADED) is None
+    assert (world.store.queue().ack_level, world.store.rows()) == (1, [2])
+    assert not await service.unload_task_queue(physical_queue=KEY.physical_queue)
+    assert (await (await begin_poll(service))).task_token == b"b"
+    poll = await begin_poll(service)
+    assert await service.unload_task_queue(physical_queue=KEY.physical_queue)
+    await settled()
+    world.clock.advance(world.config.reload_delay)
+    await settled()
+    await spool(world, service, "c")
+    assert (await poll).task_token == b"c"
+    assert world.store.queue().range_id == 3
+    with pytest.raises(InvalidArgument, match="names no physical task queue"):
+        await service.unload_task_queue(physical_queue="orders")
 
 
 async def test_kinds_and_versions_are_owned_apart(world: World) -> None:

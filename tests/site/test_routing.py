@@ -94,6 +94,8 @@ MATCHING_CALLS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("shutdown_worker", {"request": ws.ShutdownWorkerRequest(namespace="n", task_queue="q", sticky_task_queue="s")}),
     ("has_recent_poller", {"namespace": "n", "task_queue": "q", "kind": "activity"}),
+    ("unload_task_queue", {"physical_queue": "n/activity/2//q"}),
+    ("unload_task_queue", {"physical_queue": "n/workflow/0//worker-1", "normal_name": "q"}),
     (
         "respond_query_task_completed",
         {

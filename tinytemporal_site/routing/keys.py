@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from common.contracts.tokens import QueryToken, TaskToken, decode_token
 from common.ids import shard_for
 from common.rpc.contract import Method
-from matching.names import parse_partition
+from matching.names import parse_partition, parse_physical_queue
 
 Named = dict[str, Any]
 KeyOf = Callable[[Named], str]
@@ -101,6 +101,8 @@ def matching_key(method: Method) -> KeyOf:
 def _family_of(method: Method) -> Callable[[Named], tuple[str, str]]:
     if "namespace" in method.types and "task_queue" in method.types:
         return lambda named: (named["namespace"], named["task_queue"])
+    if "physical_queue" in method.types:
+        return _of_physical_queue
     fields = _fields(method)
     if "task_token" in fields:
         return lambda named: _by_query_token(named["request"].task_token)
@@ -111,6 +113,11 @@ def _family_of(method: Method) -> Callable[[Named], tuple[str, str]]:
     if "namespace" in fields:
         return lambda named: (named["request"].namespace, "")  # about all queues of a namespace
     raise Unroutable(f"{method.path} names no task queue")
+
+
+def _of_physical_queue(named: Named) -> tuple[str, str]:
+    key = parse_physical_queue(named["physical_queue"])
+    return key.namespace, named.get("normal_name") or key.task_queue
 
 
 def _family(task_queue: Any) -> str:
