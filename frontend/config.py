@@ -61,6 +61,8 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     callback_addresses: tuple[CallbackAddress, ...] = ()
     """Where completion callbacks may go; nowhere by default."""
     fairness_key_limit: int = 64
+    concurrent_batches: int = 1
+    """Batches that may run in a namespace at the same time."""
     history_page: int = 256
     visibility_page: int = 1_000
     min_retention: timedelta = timedelta(hours=1)

@@ -12,6 +12,7 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from common.clock import Clock
+from common.contracts.batches import BatchClient
 from common.contracts.history import HistoryClient
 from common.contracts.matching import MatchingClient
 from common.contracts.visibility import VisibilityClient
@@ -42,6 +43,7 @@ class FrontendServer(Service):
         history: HistoryClient,
         matching: MatchingClient,
         visibility: VisibilityClient,
+        batches: BatchClient,
         namespaces: NamespaceRegistry,
         clock: Clock,
         config: FrontendConfig,
@@ -56,6 +58,7 @@ class FrontendServer(Service):
             history=history,
             matching=matching,
             visibility=visibility,
+            batches=batches,
             namespaces=namespaces,
             clock=clock,
             config=config,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from common.clock import Clock
+from common.contracts.batches import BatchClient
 from common.contracts.history import HistoryClient
 from common.contracts.matching import MatchingClient
 from common.contracts.visibility import VisibilityClient
@@ -16,7 +17,7 @@ from history.namespaces import NamespaceRegistry
 class Frontend:
     """The first argument of every function in `frontend.api`; holds no state of any request."""
 
-    __slots__ = ("address", "clock", "config", "history", "matching", "namespaces", "polls", "visibility")
+    __slots__ = ("address", "batches", "clock", "config", "history", "matching", "namespaces", "polls", "visibility")
 
     def __init__(
         self,
@@ -24,6 +25,7 @@ class Frontend:
         history: HistoryClient,
         matching: MatchingClient,
         visibility: VisibilityClient,
+        batches: BatchClient,
         namespaces: NamespaceRegistry,
         clock: Clock,
         config: FrontendConfig,
@@ -32,6 +34,7 @@ class Frontend:
         self.history = history
         self.matching = matching
         self.visibility = visibility
+        self.batches = batches
         self.namespaces = namespaces
         self.clock = clock
         self.config = config

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 
 from common.clock import Clock
+from common.contracts.batches import BatchClient
 from common.contracts.history import DeleteExpired, HistoryClient
 from common.errors import TemporalError
 from common.service import RestartPolicy, Service, TaskLoop
@@ -43,15 +44,17 @@ class RetentionLoop(Service):
         clock: Clock,
         shards: int,
         every: timedelta = EVERY,
+        batches: BatchClient | None = None,
         sweeps: Callable[[int], bool] = sweeps_all,
     ) -> None:
-        """`sweeps` says which shards are this process's to look after now."""
+        """`sweeps` says which shards are this process's to look after now; who has the first one sees to `batches` too."""
         super().__init__(name="retention")
         self._history = history
         self._namespaces = namespaces
         self._clock = clock
         self._shards = shards
         self._every = every
+        self._batches = batches
         self._sweeps = sweeps
         self._loop = TaskLoop(name=self.name, run=self._run, restart=RestartPolicy(), clock=clock)
         self.deleted = 0
@@ -74,6 +77,7 @@ class RetentionLoop(Service):
         try:
             async for namespace in self._all_namespaces():
                 await self._sweep_namespace(namespace)
+                await self._sweep_batches(namespace)
         except TemporalError as error:
             log.warning("retention goes on later: %s", error)
         return self.deleted - before
@@ -94,6 +98,11 @@ class RetentionLoop(Service):
                 await self._sweep_shard(namespace, shard_id)
             except TemporalError as error:
                 log.warning("retention in shard %s of %s goes on later: %s", shard_id, namespace.name, error)
+
+    async def _sweep_batches(self, namespace: NamespaceRecord) -> None:
+        if self._batches is not None and self._sweeps(1):
+            until = self._clock.now() - namespace.retention
+            await self._batches.delete_closed(namespace=namespace.name, until=until)
 
     async def _sweep_shard(self, namespace: NamespaceRecord, shard_id: int) -> None:
         request = DeleteExpired(

@@ -19,7 +19,7 @@ from frontend.server import FrontendServer
 from history.namespaces import NamespaceRegistry
 from tests.behaviours.harness import Refusal, refusal
 
-from .fakes import FakeMatching, FakeRole, FakeVisibility, MemoryNamespaceStore
+from .fakes import FakeBatches, FakeMatching, FakeRole, FakeVisibility, MemoryNamespaceStore
 
 DEADLINE_S = 10.0
 
@@ -31,6 +31,7 @@ class Setup:
     history: FakeRole = field(default_factory=FakeRole)
     matching: FakeMatching = field(default_factory=FakeMatching)
     visibility: FakeVisibility = field(default_factory=FakeVisibility)
+    batches: FakeBatches = field(default_factory=FakeBatches)
     store: MemoryNamespaceStore = field(default_factory=MemoryNamespaceStore)
     clock: ManualClock = field(default_factory=ManualClock)
     config: FrontendConfig = field(default_factory=FrontendConfig)
@@ -41,6 +42,7 @@ class Setup:
             history=self.history,
             matching=self.matching,
             visibility=self.visibility,
+            batches=self.batches,
             namespaces=self.namespaces,
             clock=self.clock,
             config=self.config,

@@ -4,11 +4,13 @@ asked, and answer what the test says."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from temporalio.api.workflowservice import v1 as ws
 
+from common.contracts.batches import RUNNING, BatchExists, BatchPlace, BatchRecord
 from common.contracts.visibility import CountResult, ListPage
 from common.errors import ConditionFailed, NamespaceAlreadyExists
 from history.records import NamespaceRecord
@@ -123,6 +125,48 @@ class MemoryNamespaceStore:
     def _fail(self) -> None:
         if self.error is not None:
             raise self.error
+
+
+class FakeBatches:
+    """The table of batches as a dictionary."""
+
+    def __init__(self) -> None:
+        self.records: dict[tuple[str, str], BatchRecord] = {}
+
+    async def start(self, record: BatchRecord) -> None:
+        existing = self.records.setdefault((record.namespace, record.job_id), record)
+        if existing is not record:
+            raise BatchExists(existing)
+
+    async def get(self, *, namespace: str, job_id: str) -> BatchRecord | None:
+        return self.records.get((namespace, job_id))
+
+    async def list_batches(self, *, namespace: str, after: BatchPlace | None, limit: int) -> list[BatchRecord]:
+        ordered = sorted(self._of(namespace), key=_place, reverse=True)
+        return [r for r in ordered if after is None or _place(r) < (after.started_at, after.job_id)][:limit]
+
+    async def count_running(self, *, namespace: str) -> int:
+        return sum(record.state == RUNNING for record in self._of(namespace))
+
+    async def stop(self, *, namespace: str, job_id: str, problem: str) -> bool:
+        record = self.records.get((namespace, job_id))
+        if record is None or record.state != RUNNING:
+            return False
+        record.state, record.problem = "Stopped", problem
+        return True
+
+    async def delete_closed(self, *, namespace: str, until: datetime | None) -> int:
+        gone = [r for r in self._of(namespace) if until is None or (r.closed_at is not None and r.closed_at < until)]
+        for record in gone:
+            del self.records[record.namespace, record.job_id]
+        return len(gone)
+
+    def _of(self, namespace: str) -> Iterable[BatchRecord]:
+        return [record for record in self.records.values() if record.namespace == namespace]
+
+
+def _place(record: BatchRecord) -> tuple[datetime, str]:
+    return record.started_at, record.job_id
 
 
 def _empty_response(request: Any) -> Any:

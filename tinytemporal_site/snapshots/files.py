@@ -40,7 +40,7 @@ def restore(data: bytes, *, replace: bool = False) -> dict[str, int]:
             name = table_name(model)
             rows = [
                 {field.attname: _value(field.attname, row, given) for field in columns(model)}
-                for row, given in zip(getattr(typed.tables, name), plain["tables"][name], strict=True)
+                for row, given in zip(getattr(typed.tables, name), plain["tables"].get(name, []), strict=True)
             ]
             store.write_table(model, rows)
             counts[name] = len(rows)

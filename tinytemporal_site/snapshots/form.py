@@ -19,6 +19,7 @@ from django.db import models
 from temporalio.api.history.v1 import HistoryEvent as EventMessage
 
 from common.codec import dec_hook
+from common.contracts.batches import BatchRecord
 from common.errors import PersistenceError
 from common.fields import DataField
 from common.records import Record
@@ -28,6 +29,7 @@ from history.state import PERSISTED
 from matching import models as matching
 from matching.records import QueueRecord, StoredDelivery, UserData
 from visibility.models import Visibility
+from worker.models import BatchOperation
 
 FORMAT = "tinytemporal snapshot 1"
 OLD_KEY = "deliveryId"
@@ -47,8 +49,11 @@ TABLES: dict[type[models.Model], Any] = {
     matching.Task: StoredDelivery,
     matching.TaskQueueUserData: UserData,
     matching.Component: dict[str, Any],
+    BatchOperation: BatchRecord,
 }
 """Each table's model and what its `data` holds; a pending item's depends on its kind."""
+LATER: set[type[models.Model]] = {BatchOperation}
+"""Tables that a snapshot made by an earlier version lacks."""
 
 ITEM_RECORDS: dict[str, type[Record]] = {kind: record for kind, record, _ in PERSISTED.values()}
 
@@ -92,8 +97,11 @@ def _column(model: type[models.Model], field: models.Field[Any, Any]) -> tuple[s
 
 @cache
 def _decoder() -> msgspec.json.Decoder[Any]:
-    rows: list[Any] = [(table_name(model), list.__class_getitem__(_row_type(model))) for model in TABLES]
-    tables = msgspec.defstruct("Tables", rows, forbid_unknown_fields=True)
+    rows: list[Any] = [
+        (table_name(model), list.__class_getitem__(_row_type(model)), *([[]] if model in LATER else []))
+        for model in TABLES
+    ]
+    tables = msgspec.defstruct("Tables", rows, forbid_unknown_fields=True, kw_only=True)
     fields: list[Any] = [("format", Literal[FORMAT]), ("now", datetime), ("shards", int), ("tables", tables)]
     return msgspec.json.Decoder(
         msgspec.defstruct("Snapshot", fields, forbid_unknown_fields=True, kw_only=True), dec_hook=dec_hook
