@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -228,7 +230,9 @@ class Process:
         from worker.batches.operations import Operations
         from worker.batches.runner import BatchRunner
 
-        operations = Operations(history=self.history, clock=self.clock, identity=f"batcher@{self.host}")
+        # As upstream's, which is that of an SDK client without a task queue.
+        identity = f"{os.getpid()}@{socket.gethostname()}@"
+        operations = Operations(history=self.history, clock=self.clock, identity=identity)
         runner = BatchRunner(
             store=self.batches,
             operations=operations,
