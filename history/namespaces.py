@@ -97,9 +97,13 @@ class NamespaceRegistry(Service):
         return entry[0]
 
     def last_known(self, name: str) -> NamespaceRecord | None:
-        """What was read last, however old, for callers that can't wait (transitions)."""
+        """What was read last, for callers that can't wait (transitions); what has grown old is read again behind them."""
         entry = self._records.get(name)
-        return None if entry is None else entry[0]
+        if entry is None:
+            return None
+        if entry[1] <= self._clock.now():
+            self._reading(name).add_done_callback(_outcome_is_seen)
+        return entry[0]
 
     async def get(self, name: str) -> NamespaceRecord:
         """Raises NamespaceNotFound."""
@@ -225,12 +229,18 @@ class NamespaceRegistry(Service):
 
     async def _read(self, name: str) -> NamespaceRecord | None:
         """From the store; callers that ask for the same name at the same time share one read."""
+        # shield: a caller that goes away must not take the answer from the others
+        return await asyncio.shield(self._reading(name))
+
+    def _reading(self, name: str) -> asyncio.Task[NamespaceRecord | None]:
         task = self._reads.get(name)
         if task is None:
-            task = self._reads[name] = asyncio.create_task(self._store.get(name), name=f"namespace {name}")
+            task = self._reads[name] = asyncio.create_task(self._read_now(name), name=f"namespace {name}")
             task.add_done_callback(lambda _: self._reads.pop(name, None))
-        # shield: a caller that goes away must not take the answer from the others
-        record = await asyncio.shield(task)
+        return task
+
+    async def _read_now(self, name: str) -> NamespaceRecord | None:
+        record = await self._store.get(name)
         if record is None:
             self._forget(name)
         else:
@@ -253,6 +263,12 @@ class NamespaceRegistry(Service):
         entry = self._records.pop(name, None)
         if entry is not None:
             self._names.pop(entry[0].namespace_id, None)
+
+
+def _outcome_is_seen(task: asyncio.Task[NamespaceRecord | None]) -> None:
+    """Nobody waits for it: a store that is away is no news here, whoever needs the record next is told."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _is_older(record: NamespaceRecord, known: NamespaceRecord) -> bool:

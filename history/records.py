@@ -27,6 +27,7 @@ from temporalio.api.enums.v1 import (
 )
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.rules.v1 import WorkflowRule
 from temporalio.api.sdk.v1 import UserMetadata
 from temporalio.api.update.v1 import Outcome
 from temporalio.api.update.v1 import Request as UpdateRequest
@@ -232,6 +233,8 @@ class ActivityItem(Record, kw_only=True):
     pause_identity: str = ""
     pause_reason: str = ""
     pause_request_id: str = ""
+    pause_rule_id: str = ""
+    """The workflow rule that paused it; empty when somebody did."""
     reset_requested: bool = False
     reset_heartbeats: bool = False
     stamp: int = 0
@@ -410,4 +413,6 @@ class NamespaceRecord(Record, kw_only=True):
     is_global: bool = False
     search_attributes: dict[str, str] = field(default_factory=dict)
     """Custom search attributes: name → type name (Text, Keyword, Int, Double, Bool, Datetime, KeywordList)."""
+    workflow_rules: dict[str, WorkflowRule] = field(default_factory=dict)
+    """By id, in order of their creation; see `history.rules`."""
     notification_version: int = 0

@@ -7,16 +7,17 @@ shall change in the workspace's drafts, or raises a typed error, and then nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 
 import msgspec
+from temporalio.api.rules.v1 import WorkflowRule
 
 from common.errors import NotFound
 from common.ids import uuid7
 from history.config import HistoryConfig
-from history.records import CurrentRun, ExecutionInfo
+from history.records import CurrentRun, ExecutionInfo, NamespaceRecord
 from history.state import Draft, ExecutionState
 
 
@@ -67,7 +68,7 @@ class Workspace:
         runs: RunSource,
         draw_task_id: Callable[[], int],
         draw_run_id: Callable[[], str] | None = None,
-        retention_of: Callable[[str], timedelta | None] | None = None,
+        namespace_record: Callable[[str], NamespaceRecord | None] | None = None,
     ) -> None:
         self.namespace = namespace
         self.workflow_id = workflow_id
@@ -83,14 +84,25 @@ class Workspace:
         self.next_task_id = draw_task_id
         """A fresh, growing id for tasks and for ordering events."""
         self.new_run_id = draw_run_id or (lambda: uuid7(now))
-        self._retention_of = retention_of
+        self._namespace_record = namespace_record
         self._runs = runs
         self._missing: set[str] = set()
 
     @property
     def retention(self) -> timedelta | None:
         """How long the namespace's closed runs are kept; None when this process has not read that yet."""
-        return self._retention_of(self.namespace) if self._retention_of is not None else None
+        record = self._record
+        return None if record is None else record.retention
+
+    @property
+    def rules(self) -> Mapping[str, WorkflowRule]:
+        """The namespace's workflow rules, as far as this process knows."""
+        record = self._record
+        return {} if record is None else record.workflow_rules
+
+    @property
+    def _record(self) -> NamespaceRecord | None:
+        return None if self._namespace_record is None else self._namespace_record(self.namespace)
 
     def find(self, run_id: str = "") -> Draft | None:
         """The run, or the current one when `run_id` is empty; None when there is none (or it is deleted)."""

@@ -47,11 +47,13 @@ async def describe_workflow_execution(
     )
     info = state.info
     now = engine.clock.now()
+    known = engine.namespaces.last_known(request.namespace)
+    rules = known.workflow_rules if known is not None else {}
     response = DescribeWorkflowExecutionResponse(
         execution_config=execution_config(info),
         workflow_execution_info=execution_info(info),
         workflow_extended_info=extended_info(state),
-        pending_activities=[pending_activity(item, now=now) for item in state.activities.values()],
+        pending_activities=[pending_activity(item, now=now, rules=rules) for item in state.activities.values()],
         callbacks=callback_infos(state, is_blocked=engine.callbacks.is_blocked),
     )
     if is_open(info.status):

@@ -5,12 +5,15 @@ Source: upstream's GetPendingActivityInfo. Every activity has a retry policy her
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from google.protobuf.empty_pb2 import Empty
 from temporalio.api.activity.v1 import ActivityOptions
 from temporalio.api.common.v1 import ActivityType
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.rules.v1 import WorkflowRule
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflow.v1 import PendingActivityInfo
 
@@ -18,9 +21,13 @@ from common.protos import duration, optional_timestamp, timestamp
 from history.records import ActivityItem
 
 State = PendingActivityState
+EMPTY: Mapping[str, WorkflowRule] = MappingProxyType({})
 
 
-def pending_activity(item: ActivityItem, *, now: datetime) -> PendingActivityInfo:
+def pending_activity(
+    item: ActivityItem, *, now: datetime, rules: Mapping[str, WorkflowRule] = EMPTY
+) -> PendingActivityInfo:
+    """`rules`: the namespace's, by id."""
     message = PendingActivityInfo(
         activity_id=item.activity_id,
         activity_type=ActivityType(name=item.activity_type),
@@ -46,7 +53,7 @@ def pending_activity(item: ActivityItem, *, now: datetime) -> PendingActivityInf
     if item.use_workflow_build_id:
         message.use_workflow_build_id.CopyFrom(Empty())
     _add_back_off(message, item, now)
-    _add_pause(message, item)
+    _add_pause(message, item, rules)
     return message
 
 
@@ -71,10 +78,17 @@ def _add_back_off(message: PendingActivityInfo, item: ActivityItem, now: datetim
         message.current_retry_interval.CopyFrom(duration(item.scheduled_at - item.last_attempt_complete_at))
 
 
-def _add_pause(message: PendingActivityInfo, item: ActivityItem) -> None:
+def _add_pause(message: PendingActivityInfo, item: ActivityItem, rules: Mapping[str, WorkflowRule]) -> None:
     if item.paused_at is None:
         return
     message.pause_info.pause_time.CopyFrom(timestamp(item.paused_at))
+    if item.pause_rule_id:
+        message.pause_info.rule.rule_id = item.pause_rule_id
+        rule = rules.get(item.pause_rule_id)  # none: it is deleted by now
+        if rule is not None:
+            message.pause_info.rule.identity = rule.created_by_identity
+            message.pause_info.rule.reason = rule.description
+        return
     message.pause_info.manual.identity = item.pause_identity
     message.pause_info.manual.reason = item.pause_reason
 

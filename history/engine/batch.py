@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct, field
@@ -18,7 +18,7 @@ from common.records import Record
 from history.config import HistoryConfig
 from history.engine.cache import CachedRun, RunCache
 from history.engine.shard import Key, Shard
-from history.records import CurrentRun, TimerTask, TransferTask, VisibilityIntent
+from history.records import CurrentRun, NamespaceRecord, TimerTask, TransferTask, VisibilityIntent
 from history.state import Draft, ExecutionState
 from history.store.base import CurrentRunWrite, RunWrite, ShardWrite
 from history.transitions.deadlines import earliest_deadline
@@ -125,10 +125,10 @@ class Batch:
         cache: RunCache,
         config: HistoryConfig,
         now: datetime,
-        retention_of: Callable[[str], timedelta | None] | None = None,
+        namespace_record: Callable[[str], NamespaceRecord | None] | None = None,
     ) -> None:
         self._cache = cache
-        self._retention_of = retention_of
+        self._namespace_record = namespace_record
         self._config = config
         self._now = now
         self._parts: dict[int, _ShardPart] = {}
@@ -188,7 +188,7 @@ class Batch:
             current=current,
             runs=_Runs(part, self._cache, operation),
             draw_task_id=shard.draw_task_id,
-            retention_of=self._retention_of,
+            namespace_record=self._namespace_record,
         )
 
     def take_acks(self, shard: Shard) -> None:

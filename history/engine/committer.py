@@ -32,6 +32,7 @@ from history.config import HistoryConfig
 from history.engine.batch import Batch, Committed, CurrentMissing, Operation
 from history.engine.cache import RunCache
 from history.engine.shard import Shard
+from history.records import NamespaceRecord
 from history.store.base import ExecutionStore
 from history.workspace import EventsMissing, RunMissing
 
@@ -67,7 +68,7 @@ class Committer(Service):
         on_lost: Callable[[int], None],
         on_unknown: Callable[[Shard], Awaitable[None]],
         on_failure: Callable[[BaseException], None] | None = None,
-        retention_of: Callable[[str], timedelta | None] | None = None,
+        namespace_record: Callable[[str], NamespaceRecord | None] | None = None,
     ) -> None:
         super().__init__(name=name)
         self._store = store
@@ -79,7 +80,7 @@ class Committer(Service):
         self._on_committed = on_committed
         self._on_lost = on_lost
         self._on_unknown = on_unknown
-        self._retention_of = retention_of
+        self._namespace_record = namespace_record
         self._queue: deque[Operation] = deque()
         self._flushes: set[Shard] = set()
         """Shards whose handled task rows are to be deleted even when nothing else is committed."""
@@ -149,7 +150,10 @@ class Committer(Service):
         except ShardOwnershipLost as error:
             self._lose(batch, error)
             await self._commit([op for op in batch.operations if not op.shard.lost])
-        except (InvalidArgument, Internal) as error:  # ConditionFailed among them: what one of them wants can't be stored
+        except (
+            InvalidArgument,
+            Internal,
+        ) as error:  # ConditionFailed among them: what one of them wants can't be stored
             batch.return_acks()
             batch.drop_cached()
             await self._one_by_one(batch, error)
@@ -163,7 +167,9 @@ class Committer(Service):
             self._reject(batch, error)
 
     def _build(self, operations: list[Operation]) -> Batch:
-        batch = Batch(cache=self._cache, config=self._config, now=self._clock.now(), retention_of=self._retention_of)
+        batch = Batch(
+            cache=self._cache, config=self._config, now=self._clock.now(), namespace_record=self._namespace_record
+        )
         for operation in operations:
             if operation.shard.lost:
                 _fail(operation, ShardOwnershipLost(shard_id=operation.shard.shard_id))

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
 from temporalio.api.history.v1 import HistoryEvent
@@ -29,7 +29,7 @@ from history.engine.registry import RunRegistry
 from history.engine.shard import Key, Shard
 from history.engine.shards import Owns, Refresh, ShardController, nothing_new, owns_all
 from history.namespaces import NamespaceRegistry
-from history.records import CurrentRun
+from history.records import CurrentRun, NamespaceRecord
 from history.state import ExecutionState
 from history.store.base import ExecutionStore
 from history.workspace import EventsMissing, RunMissing, Workspace, run_not_found
@@ -94,7 +94,7 @@ class Engine(Service):
                 on_lost=self.controller.lost,
                 on_unknown=self.controller.reload,
                 on_failure=on_failure,
-                retention_of=self._retention_of,
+                namespace_record=self._namespace_record,
             )
             for name in {"default", *self._databases.values()}
         }
@@ -117,9 +117,9 @@ class Engine(Service):
             await committer.stop()
         self.controller.unload_all()
 
-    def _retention_of(self, namespace: str) -> timedelta | None:
-        record = self.namespaces.last_known(namespace)
-        return None if record is None else record.retention
+    def _namespace_record(self, namespace: str) -> NamespaceRecord | None:
+        """What transitions see."""
+        return self.namespaces.last_known(namespace)
 
     def committer_of(self, shard_id: int) -> Committer:
         """The one writer of the database that holds the shard."""

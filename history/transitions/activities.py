@@ -1,7 +1,7 @@
 """The life of a pending activity.
 
     dispatch_activity(draft, item) -> None            hand its present attempt to Matching
-    start_activity_task(work, request) -> StartedActivity       Matching found a poller
+    start_activity_task(work, request) -> StartedActivity | None      Matching found a poller
     start_activity(draft, item, *, request_id, identity) -> ActivityItem
     complete_activity / fail_activity / cancel_activity / timeout_activity
     retry_activity(draft, item, failure) -> RetryState          another attempt, or why there is none
@@ -42,6 +42,7 @@ from history.records import ActivityItem, ExecutionInfo, TimerTask, TransferTask
 from history.state import Draft
 from history.transitions.deadlines import activity_deadline, lower_deadline
 from history.transitions.retry import is_retryable, next_retry
+from history.transitions.rules import pause_by_rule
 from history.transitions.workflow_tasks import schedule_workflow_task
 from history.workspace import Workspace
 
@@ -89,8 +90,11 @@ def dispatch_activity(draft: Draft, item: ActivityItem) -> None:
     )
 
 
-def start_activity_task(work: Workspace, request: RecordActivityTaskStarted) -> StartedActivity:
-    """Record that a poller got the attempt. Raises TaskObsolete or TaskAlreadyStarted: the delivery is to be dropped."""
+def start_activity_task(work: Workspace, request: RecordActivityTaskStarted) -> StartedActivity | None:
+    """Record that a poller got the attempt. Raises TaskObsolete or TaskAlreadyStarted: the delivery is to be dropped.
+
+    None: a workflow rule has paused the activity instead, and the delivery is to be dropped, too.
+    """
     draft = work.find(request.run_id)
     if draft is None or draft.info.closed_at is not None:
         raise TaskObsolete("workflow execution already completed")
@@ -106,11 +110,17 @@ def start_activity_task(work: Workspace, request: RecordActivityTaskStarted) -> 
             f"current stamp: {item.stamp}"
         )
     elif item.paused_at is not None:
-        raise TaskObsolete(f"Activity task with this stamp not found: {request.stamp}")
+        raise paused_meanwhile(request)
+    elif item.attempt == 1 and pause_by_rule(draft, item).paused_at is not None:  # later ones were asked before
+        return None
     scheduled_event = draft.event(item.scheduled_event_id)
     if not item.started_event_id:
         item = start_activity(draft, item, request_id=request.request_id, identity=request.poll.identity)
     return StartedActivity(info=draft.info, item=item, scheduled_event=scheduled_event)
+
+
+def paused_meanwhile(request: RecordActivityTaskStarted) -> TaskObsolete:
+    return TaskObsolete(f"Activity task with this stamp not found: {request.stamp}")
 
 
 def start_activity(
@@ -267,7 +277,9 @@ def retry_activity(draft: Draft, item: ActivityItem, failure: Failure | None) ->
     if not is_retryable(failure, policy.non_retryable_error_types):
         return RetryState.RETRY_STATE_NON_RETRYABLE_FAILURE
     now = draft.work.now
-    if item.paused_at is not None:
+    ruled = pause_by_rule(draft, draft.activities[item.scheduled_event_id])
+    if ruled.paused_at is not None:
+        item = replace(item, paused_at=ruled.paused_at, pause_rule_id=ruled.pause_rule_id, stamp=ruled.stamp)
         put(draft, _between_attempts(item, failure=failure, scheduled_at=item.scheduled_at, retry_at=None))
         return RetryState.RETRY_STATE_IN_PROGRESS
     retry = next_retry(policy, attempt=item.attempt, now=now, expires_at=item.retry_expires_at, failure=failure)

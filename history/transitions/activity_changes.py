@@ -26,7 +26,7 @@ from history.state import Draft
 from history.transitions.activities import dispatch_activity, put
 from history.transitions.activity_options import adjusted, merged, options_of, with_options
 from history.transitions.close import is_open
-from history.transitions.pause_info import show_pauses
+from history.transitions.pause_info import paused, show_pauses, unpaused
 from history.transitions.retry import exponential
 from history.validation import LONGEST
 from history.workspace import Workspace
@@ -64,20 +64,15 @@ def pause_activities(work: Workspace, request: ws.PauseActivityRequest) -> None:
             raise FailedPrecondition("activity is already paused")
         put(
             draft,
-            replace(
+            paused(
                 item,
-                paused_at=work.now,
-                pause_identity=request.identity,
-                pause_reason=request.reason,
-                pause_request_id=request.request_id,
-                stamp=item.stamp if item.started_event_id or item.cancel_requested else item.stamp + 1,
+                now=work.now,
+                identity=request.identity,
+                reason=request.reason,
+                request_id=request.request_id,
             ),
         )
     show_pauses(draft)
-
-
-def unpaused(item: ActivityItem) -> ActivityItem:
-    return replace(item, paused_at=None, pause_identity="", pause_reason="", pause_request_id="", stamp=item.stamp + 1)
 
 
 def unpause_activities(work: Workspace, request: ws.UnpauseActivityRequest, *, jitter: timedelta) -> None:

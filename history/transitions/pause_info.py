@@ -1,5 +1,6 @@
-"""The search attribute TemporalPauseInfo: what of a run is paused.
+"""How a pending activity is paused, and what a list shows of it: the search attribute TemporalPauseInfo.
 
+    paused(item, *, now, …) -> ActivityItem, unpaused(item) -> ActivityItem
     show_pauses(draft) -> None     call when the run, or one of its activities, was paused or unpaused
 
 Source: upstream's updatePauseInfoSearchAttribute.
@@ -8,13 +9,49 @@ Source: upstream's updatePauseInfoSearchAttribute.
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
+from msgspec.structs import replace
 from temporalio.api.common.v1 import Payload
 
+from history.records import ActivityItem
 from history.state import Draft
 from history.transitions.visibility import record_visibility
 
 ATTRIBUTE = "TemporalPauseInfo"
+
+
+def paused(
+    item: ActivityItem,
+    *,
+    now: datetime,
+    identity: str = "",
+    reason: str = "",
+    request_id: str = "",
+    rule_id: str = "",
+) -> ActivityItem:
+    """By somebody, or by a rule. What a worker has begun is left to it: the change counts for the next attempt."""
+    return replace(
+        item,
+        paused_at=now,
+        pause_identity=identity,
+        pause_reason=reason,
+        pause_request_id=request_id,
+        pause_rule_id=rule_id,
+        stamp=item.stamp if item.started_event_id or item.cancel_requested else item.stamp + 1,
+    )
+
+
+def unpaused(item: ActivityItem) -> ActivityItem:
+    return replace(
+        item,
+        paused_at=None,
+        pause_identity="",
+        pause_reason="",
+        pause_request_id="",
+        pause_rule_id="",
+        stamp=item.stamp + 1,
+    )
 
 
 def show_pauses(draft: Draft) -> None:

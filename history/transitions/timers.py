@@ -16,6 +16,7 @@ from history.records import TimerItem, TimerTask
 from history.state import Draft
 from history.transitions.activities import dispatch_activity, put
 from history.transitions.callbacks import retry_callback
+from history.transitions.rules import pause_by_rule
 from history.transitions.workflow_tasks import schedule_first_workflow_task, schedule_workflow_task
 from history.workspace import Workspace
 
@@ -73,6 +74,9 @@ def _end_back_off(draft: Draft, task: TimerTask) -> None:
         return
     if item.attempt != task.attempt or item.stamp != task.stamp:
         return
+    item = pause_by_rule(draft, item)
+    is_paused = item.paused_at is not None
     item = replace(item, retry_at=None)
     put(draft, item)
-    dispatch_activity(draft, item)
+    if not is_paused:
+        dispatch_activity(draft, item)

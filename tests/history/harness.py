@@ -29,7 +29,7 @@ from history.commands import BadCommand
 from history.config import HistoryConfig
 from history.cron import next_backoff
 from history.differences import differences
-from history.records import CurrentRun, ExecutionInfo, TimerTask, TransferTask, VisibilityIntent
+from history.records import CurrentRun, ExecutionInfo, NamespaceRecord, TimerTask, TransferTask, VisibilityIntent
 from history.state import Draft, ExecutionState
 from history.transitions.begin import StartWorkflow
 from history.transitions.start import StartOutcome, start_workflow
@@ -79,7 +79,9 @@ class Host:
     def __init__(self, *, config: HistoryConfig | None = None, now: datetime = START) -> None:
         self.now = now
         self.config = config or HistoryConfig()
-        self.retention: timedelta | None = timedelta(days=1)
+        self.namespace: NamespaceRecord | None = NamespaceRecord(
+            name=NAMESPACE, namespace_id="ns-id", retention=timedelta(days=1), created_at=now
+        )
         self.states: dict[str, ExecutionState] = {}
         self.events: dict[str, list[HistoryEvent]] = {}
         self.current: CurrentRun | None = None
@@ -117,7 +119,7 @@ class Host:
             runs=self,
             draw_task_id=lambda: next(self._task_ids),
             draw_run_id=lambda: f"run-{next(self._run_ids)}",
-            retention_of=lambda _: self.retention,
+            namespace_record=lambda _: self.namespace,
         )
 
     def open(self, run_id: str, work: Workspace) -> Draft | None:
