@@ -6,6 +6,7 @@ is an `ImproperlyConfigured` whose message starts with the variable's name.
 
 import ipaddress
 import re
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from environ import Env
@@ -88,6 +89,21 @@ def read_callback_addresses(env: Env, *, name: str) -> tuple[CallbackAddress, ..
     return tuple(addresses)
 
 
+def read_web_address(env: Env, *, name: str) -> str:
+    """`https://codec.example.com/base`; unset: empty."""
+    text = read_text(env, name=name, default="")
+    try:
+        parts = urlsplit(text)
+        usable = (
+            parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+        )
+    except ValueError:
+        usable = False
+    if text and (not usable or parts.query or parts.fragment):
+        raise refuse(name=name, value=text, wanted="an address such as https://codec.example.com/base")
+    return text
+
+
 def read_shard_databases(env: Env, *, name: str, shards: int) -> dict[int, str]:
     """`1=default,2=second`: which Django database alias holds a History shard; unnamed shards use `default`.
     The alias `visibility` is the read model's."""
@@ -119,3 +135,19 @@ def read_hosts(env: Env, *, name: str) -> dict[str, str]:
             )
         hosts[match[1] or match[2]] = match[2]
     return hosts
+
+
+def read_queue_partitions(env: Env, *, name: str, most: int) -> dict[str, int]:
+    """`orders=8,billing/invoices=16`: how many partitions a task queue has, of all namespaces or of one."""
+    found: dict[str, int] = {}
+    for item in read_list(env, name=name, default=[]):
+        queue, _, count = item.rpartition("=")
+        queue = queue.strip()
+        if not queue or queue in found or not count.strip().isdecimal() or not 1 <= int(count) <= most:
+            raise refuse(
+                name=name,
+                value=item,
+                wanted=f"a list such as orders=8,billing/invoices=16 with numbers from 1 to {most}, each queue named once",
+            )
+        found[queue] = int(count)
+    return found

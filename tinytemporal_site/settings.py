@@ -22,6 +22,9 @@ SECRET_KEY = resolve_secret_key(
 ALLOWED_HOSTS = environment.read_list(env, name="ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = environment.read_list(env, name="CSRF_TRUSTED_ORIGINS", default=[])
 
+# Where the admin has payloads decoded that it can't read: Temporal's remote codec protocol, POST {CODEC_ENDPOINT}/decode.
+CODEC_ENDPOINT = environment.read_web_address(env, name="CODEC_ENDPOINT")
+
 # --- Roles and their ports ------------------------------------------------------------------------------------------
 BIND_ADDRESS = environment.read_bind_address(env, name="BIND_ADDRESS", default="127.0.0.1")
 FRONTEND_PORT = environment.read_port(env, name="FRONTEND_PORT", default=7233)
@@ -37,6 +40,7 @@ MATCHING_HOSTS = environment.read_hosts(env, name="MATCHING_HOSTS")
 # --- The engine -----------------------------------------------------------------------------------------------------
 NUM_HISTORY_SHARDS = environment.read_int(env, name="NUM_HISTORY_SHARDS", default=4, least=1, most=16384)
 MATCHING_PARTITIONS = environment.read_int(env, name="MATCHING_PARTITIONS", default=1, least=1, most=1000)
+MATCHING_QUEUE_PARTITIONS = environment.read_queue_partitions(env, name="MATCHING_QUEUE_PARTITIONS", most=1000)
 TASK_QUEUE_USER_DATA = environment.read_choice(
     env, name="TASK_QUEUE_USER_DATA", default="TABLE", choices=["TABLE", "CHASM"]
 )

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from common.service import Service
+from tinytemporal_site import web_streams
 
 if TYPE_CHECKING:
     import uvicorn
@@ -34,7 +35,7 @@ def build_application() -> Application:
 class WebService(Service):
     """Serves the admin on `host`:`port` (0: any free port) from `start` until `stop`.
 
-    `start` raises `OSError` when the address cannot be had. `stop` lets requests in flight finish for a few seconds.
+    `start` raises `OSError` when the address cannot be had. `stop` ends streamed answers and lets other requests finish for a few seconds.
     """
 
     def __init__(self, *, host: str, port: int) -> None:
@@ -59,6 +60,7 @@ class WebService(Service):
         async with self._lock:
             server, self._server = self._server, None
             if server is not None:
+                web_streams.end_all()
                 await server.shutdown()
 
     def addresses(self) -> dict[str, str]:
