@@ -36,6 +36,8 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     )
     """Names of the fields of NamespaceInfo.Capabilities that are true."""
     workflow_pause: bool = True
+    workflow_rules: bool = False
+    """Whether rules can be made, shown and deleted; those that there are pause activities either way."""
     worker_versioning_rules: bool = False
     """Upstream's `frontend.workerVersioningWorkflowAPIs`: workers with the deprecated build-id versioning."""
 
@@ -61,6 +63,8 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     callback_addresses: tuple[CallbackAddress, ...] = ()
     """Where completion callbacks may go; nowhere by default."""
     fairness_key_limit: int = 64
+    workflow_rules_limit: int = 10
+    """Of a namespace."""
     concurrent_batches: int = 1
     """Batches that may run in a namespace at the same time."""
     history_page: int = 256

@@ -208,6 +208,7 @@ class Process:
                 history_shards=settings.NUM_HISTORY_SHARDS,
                 persistence_store=self.databases["default"].dialect,
                 callback_addresses=settings.CALLBACK_ALLOWED_ADDRESSES,
+                workflow_rules=settings.WORKFLOW_RULES,
             ),
             address=f"{settings.BIND_ADDRESS}:{settings.FRONTEND_PORT}",
         )
