@@ -18,17 +18,31 @@ from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from common import deadline
 from common.clock import Clock
 from common.contracts.history import HistoryClient
-from common.contracts.inspect import HistoryInspector, MatchingInspector
+from common.contracts.inspect import (
+    HistoryInspection,
+    HistoryInspector,
+    InspectQueue,
+    InspectRun,
+    MatchingInspection,
+    MatchingInspector,
+    PhysicalQueueInspection,
+    RunInspection,
+    TaskQueueInspection,
+)
 from common.contracts.matching import MatchingClient
 from common.errors import DeadlineExceeded, OutcomeUnknown, Unavailable
+from common.ids import shard_for
 from common.membership import Member, Membership
 from common.rpc import HISTORY_INSPECT, MATCHING_INSPECT, Channels, HostUnreachable
 from frontend.calls import call as call_frontend
 from frontend.services import Frontend
+from matching.records import QueueKey
+from tinytemporal_site.routing.keys import shard_key
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +156,94 @@ def call_all(asks: Mapping[K, Ask[T]], *, timeout: float = WITHIN_S) -> dict[K, 
 def request(name: str, message: Message, *, timeout: float = WITHIN_S) -> Any | Away:
     """Calls an API method as a client would: `request("SignalWorkflowExecution", message)`; see `call`."""
     return call(lambda s: call_frontend(s.frontend, name, message), timeout=timeout)
+
+
+# --- what processes tell of themselves
+
+
+class LiveQueue(Struct, kw_only=True, frozen=True):
+    """A physical queue as its owner has it."""
+
+    host: str
+    queue: TaskQueueInspection
+    partition: PhysicalQueueInspection
+
+
+def history_hosts() -> dict[str, HistoryInspection | Away]:
+    """What each member that plays History tells, by host."""
+    return call_all({member.host: _history_host(member) for member in _members("history")})
+
+
+def matching_hosts() -> dict[str, MatchingInspection | Away]:
+    return call_all({member.host: _matching_host(member) for member in _members("matching")})
+
+
+def all_hosts() -> tuple[dict[str, HistoryInspection | Away], dict[str, MatchingInspection | Away]]:
+    """Both at the same time: a page waits once."""
+    asks: dict[tuple[str, str], Ask[Any]] = {("history", m.host): _history_host(m) for m in _members("history")}
+    asks |= {("matching", m.host): _matching_host(m) for m in _members("matching")}
+    answers = call_all(asks)
+    return (
+        {host: answer for (role, host), answer in answers.items() if role == "history"},
+        {host: answer for (role, host), answer in answers.items() if role == "matching"},
+    )
+
+
+def queue(physical_queue: str) -> LiveQueue | Away | None:
+    """The queue as the host has it that has loaded it; None when nobody has. Away when a host that might have did not
+    answer. Raises ValueError for what names no queue."""
+    key = QueueKey.parse(physical_queue)
+    request = InspectQueue(namespace=key.namespace, name=key.task_queue, kind=key.kind, version=key.version)
+    members = _members("matching")
+    if not members:
+        return NOTHING_BOUND if _bound is None else Away(reason="No Matching host is known.")
+    # All are asked: where a queue is loaded is up to Matching.
+    answers = call_all({member.host: _queue_at(member, request) for member in members})
+    for host, answer in answers.items():
+        for partition in answer.partitions if isinstance(answer, TaskQueueInspection) else ():
+            if partition.physical_queue == physical_queue:
+                assert isinstance(answer, TaskQueueInspection)
+                return LiveQueue(host=host, queue=answer, partition=partition)
+    return next((answer for answer in answers.values() if isinstance(answer, Away)), None)
+
+
+def run(*, namespace: str, workflow_id: str, run_id: str) -> RunInspection | Away:
+    """What the owner of the run's shard has of it in memory."""
+    request = InspectRun(namespace=namespace, workflow_id=workflow_id, run_id=run_id)
+
+    async def ask(found: Services) -> RunInspection:
+        shard = shard_key(shard_for(namespace=namespace, workflow_id=workflow_id, shards=found.shards))
+        owner = found.membership.ring("history").owner(shard)
+        if owner is None:
+            raise HostUnreachable("no history host is known")
+        return await found.history_at(owner).inspect_run(request)
+
+    return call(ask)
+
+
+def _members(role: str) -> tuple[Member, ...]:
+    return () if _bound is None else _bound.services.members(role)
+
+
+def _history_host(member: Member) -> Ask[HistoryInspection]:
+    async def ask(found: Services) -> HistoryInspection:
+        return await found.history_at(member).inspect_host()
+
+    return ask
+
+
+def _matching_host(member: Member) -> Ask[MatchingInspection]:
+    async def ask(found: Services) -> MatchingInspection:
+        return await found.matching_at(member).inspect_host()
+
+    return ask
+
+
+def _queue_at(member: Member, request: InspectQueue) -> Ask[TaskQueueInspection | None]:
+    async def ask(found: Services) -> TaskQueueInspection | None:
+        return await found.matching_at(member).inspect_queue(request)
+
+    return ask
 
 
 def _submit(bound: _Bound, ask: Ask[T], timeout: float) -> concurrent.futures.Future[T]:

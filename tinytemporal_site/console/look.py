@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
+from django.urls import reverse
 
 STATUS_WORDS = {"ContinuedAsNew": "Continued as new", "TimedOut": "Timed out"}
 
@@ -17,6 +19,20 @@ STATUS_WORDS = {"ContinuedAsNew": "Continued as new", "TimedOut": "Timed out"}
 def page(request: HttpRequest, template: str, /, *, status: int = 200, **context: Any) -> TemplateResponse:
     """The page with the admin's own frame around it. `title` in the context is its heading."""
     return TemplateResponse(request, template, {**admin.site.each_context(request), **context}, status=status)
+
+
+def run_url(run_id: str) -> str:
+    """The page of a run."""
+    return reverse("admin:console_execution", args=[quote(run_id)])
+
+
+def queue_url(physical_queue: str) -> str:
+    return reverse("admin:console_queue", args=[quote(physical_queue)])
+
+
+def row_url(model: str, key: object) -> str:
+    """The plain page of a row: `row_url("history_shard", 1)`."""
+    return reverse(f"admin:{model}_change", args=[quote(str(key))])
 
 
 def span(length: timedelta | None) -> str:

@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
-from django.contrib.admin.utils import quote
-from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -34,6 +32,12 @@ def ago(when: datetime | None) -> SafeString | str:
 
 
 @register.filter
+def since(when: datetime | None) -> str:
+    """How long ago, in bare words."""
+    return "-" if when is None else look.span(max(_CLOCK.now() - when, timedelta()))
+
+
+@register.filter
 def nicejson(value: Any) -> SafeString:
     return format_html('<pre class="c-json">{}</pre>', look.json_text(value))
 
@@ -51,20 +55,15 @@ def bounded(count: int, most: int = 1_000) -> str:
 
 @register.simple_tag
 def run_link(run_id: str, text: object = "") -> SafeString:
-    try:
-        url = reverse("admin:console_execution", args=[quote(run_id)])
-    except NoReverseMatch:
-        url = reverse("admin:history_executionview_change", args=[quote(run_id)])
-    return format_html('<a class="c-mono" href="{}">{}</a>', url, text or run_id)
+    return format_html('<a class="c-mono" href="{}">{}</a>', look.run_url(run_id), text or run_id)
 
 
 @register.simple_tag
 def queue_link(physical_queue: str, text: object = "") -> SafeString:
-    url = reverse("admin:console_queue", args=[quote(physical_queue)])
-    return format_html('<a class="c-mono" href="{}">{}</a>', url, text or physical_queue)
+    return format_html('<a class="c-mono" href="{}">{}</a>', look.queue_url(physical_queue), text or physical_queue)
 
 
 @register.simple_tag
 def row_link(model: str, key: object, text: object = "") -> SafeString:
     """To the plain page of a row: `{% row_link "history_executionview" run_id "row" %}`."""
-    return format_html('<a href="{}">{}</a>', reverse(f"admin:{model}_change", args=[quote(str(key))]), text or key)
+    return format_html('<a href="{}">{}</a>', look.row_url(model, key), text or key)
