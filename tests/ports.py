@@ -6,6 +6,8 @@ import socket
 # Below the range from which systems take the ports of outgoing connections: there, a port that was free when it was chosen
 # may be some connection's own by the time a server is to listen on it.
 _FIRST, _LAST = 20_000, 32_000
+_given: set[int] = set()
+"""By this process, so that servers which are made first and started later do not get the same one."""
 
 
 def free_port() -> int:
@@ -18,10 +20,14 @@ def free_ports(count: int) -> list[int]:
     held: list[socket.socket] = []
     try:
         while len(held) < count:
+            port = random.randint(_FIRST, _LAST)
+            if port in _given:
+                continue
             try:
-                held.append(socket.create_server(("127.0.0.1", random.randint(_FIRST, _LAST))))
+                held.append(socket.create_server(("127.0.0.1", port)))
             except OSError:
                 continue  # somebody has that one
+            _given.add(port)
         return [int(listener.getsockname()[1]) for listener in held]
     finally:
         for listener in held:
