@@ -87,10 +87,10 @@ def _exchange(payloads: list[Payload], endpoint: str, namespace: str, until: flo
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         headers = {"Content-Type": "application/json", "X-Namespace": namespace.encode()}
         connection.request("POST", path, json.dumps({"payloads": payloads}).encode(), headers)
-        answer = connection.getresponse()
-        if answer.status != http.client.OK:
-            raise CodecFailed(f"the codec endpoint answered {answer.status} {answer.reason}")
-        return _read(answer, until)
+        with connection.getresponse() as answer:
+            if answer.status != http.client.OK:
+                raise CodecFailed(f"the codec endpoint answered {answer.status} {answer.reason}")
+            return _read(answer, until)
     finally:
         connection.close()
 

@@ -18,6 +18,8 @@ Payload = dict[str, Any]
 
 MOST_TEXT = 64 * 1024
 """Characters of one payload that a page shows."""
+MOST_IN_PLACE = 4 * 1024
+"""Bytes or characters of one value among an event's attributes; of what is longer its beginning is shown."""
 MOST_BYTES = 256
 """Bytes that are shown in hex."""
 _A_LINE = 16
@@ -96,29 +98,36 @@ def _text_or_hex(data: bytes) -> tuple[str, str]:
 
 
 def readable(value: Any) -> Any:
-    """A value of an event's JSON with every payload in it put as what it says. Never raises."""
+    """A value of an event's JSON with every payload in it put as what it says, long texts broken off. Never raises."""
     if is_payload(value):
         return _in_place(value)
     if isinstance(value, dict):
         return {name: readable(item) for name, item in value.items()}
     if isinstance(value, list):
         return [readable(item) for item in value]
-    return value
+    return _beginning(value) if isinstance(value, str) else value
+
+
+def _beginning(text: str) -> str:
+    more = len(text) - MOST_IN_PLACE
+    return f"{text[:MOST_IN_PLACE]}… {more:,} more characters" if more > 0 else text
 
 
 def _in_place(payload: Payload) -> Any:
     data, encoding = data_of(payload), encoding_of(payload)
     if encoding == "binary/null":
         return None
-    if encoding in _JSON and len(data) <= MOST_TEXT:
+    if encoding in _JSON and len(data) <= MOST_IN_PLACE:
         try:
             return _json(data)
         except ValueError:
             pass
     text = _text(data) if encoding in KNOWN - {"binary/protobuf"} else None
-    if text is not None:
-        return text if len(text) <= MOST_TEXT else {"size": len(data), "begins": text[: MOST_TEXT // 16]}
-    return {"encoding": encoding, "size": len(data), "hex": data[:MOST_BYTES].hex(" ")}
+    return (
+        {"encoding": encoding, "size": len(data), "hex": data[:MOST_BYTES].hex(" ")}
+        if text is None
+        else _beginning(text)
+    )
 
 
 def payloads_in(value: Any) -> Iterator[Payload]:

@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 
 import msgspec
 from django.conf import settings
-from django.db.models import Count
+from django.db import connections
+from django.db.models import Count, TextField, Value
 from msgspec import Struct
 
 from common.codec import CodecError, dec_hook
+from common.database.sqlite_sql import time_to_text
 from common.records import Record
 from history import models
 from history.records import ExecutionInfo
@@ -196,8 +198,11 @@ def tasks(run: Run, due: Iterable[datetime]) -> Tasks:
     times = sorted(set(due))[: 2 * MOST_ITEMS]
     timer: list[models.TimerTask] = []
     if times:
+        is_sqlite = connections[run.alias].vendor == "sqlite"
+        # Django leaves zero microseconds out of SQLite's texts, and the stores do not.
+        stored = [Value(time_to_text(when), output_field=TextField()) for when in times] if is_sqlite else times
         found = models.TimerTask.objects.using(run.alias).filter(
-            shard_id=run.row.shard_id, due_at__in=times, run_id=run.row.run_id
+            shard_id=run.row.shard_id, due_at__in=stored, run_id=run.row.run_id
         )
         timer = list(found.order_by("due_at", "task_id")[: 2 * MOST_ITEMS])
     return Tasks(transfer=transfer, transfer_is_partial=is_partial, timer=timer)

@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from tinytemporal_site.console.executions.events import Event, last_word, name_in, named_events, number, tell, words_of
 
 MOST_LANES = 150
+_AHEAD = 4
 _MOMENTS = "Other events"
 
 
@@ -123,9 +124,9 @@ def build(
     """Of all events, or of a window of them when there are earlier or later ones."""
     begin = events[0].time if has_earlier and events else started_at
     end = events[-1].time if has_later and events else closed_at or now
-    # Clocks of hosts differ a little, and a timer may lie ahead.
+    # Clocks of hosts differ a little, and a timer may lie ahead: it gets a part of the picture, however far it is.
     ahead = [] if has_later or closed_at else [one.until for one in pending if one.until]
-    soon = end + max(end - begin, timedelta(seconds=1))
+    soon = end + max((end - begin) / _AHEAD, timedelta(seconds=1))
     end = max([end, *(event.time for event in events[-1:]), *(min(when, soon) for when in ahead)])
     begin = min([begin, *(event.time for event in events[:1])])
     end = max(end, begin + timedelta(milliseconds=1))
@@ -240,6 +241,7 @@ class _Maker:
             waited = Span(begin=self._begin, end=event.time, style="wait", text="", open_left=True)
             lane.spans.append(waited)
         if attempt > 1:
+            lane.label = f"{lane.label} ×{attempt}"
             waited.style = "retry"
             failure = event.attributes.get("lastFailure")
             message = str(failure.get("message", "")) if isinstance(failure, dict) else ""
@@ -310,14 +312,19 @@ class _Maker:
 def label_of(kind: str, event: Event, origin: int) -> str:
     """The thing's name: of the event with which it began, or of what a later one tells of it."""
     attributes = event.attributes
-    name = (
-        name_in(attributes, "activityType")
-        or name_in(attributes, "workflowType")
-        or str(attributes.get("timerId") or attributes.get("signalName") or attributes.get("operation") or "")
-        or _update_name(attributes)
+    name = name_in(attributes, "activityType") or name_in(attributes, "workflowType")
+    named = str(attributes.get("timerId") or attributes.get("signalName") or attributes.get("operation") or "")
+    key = str(attributes.get("activityId") or "") or _child_id(attributes)
+    if name:
+        return f"{name} ({key})" if key else name
+    return f"{kind} {named or _update_name(attributes) or f'#{origin}'}"
+
+
+def _child_id(attributes: dict[str, Any]) -> str:
+    execution = attributes.get("workflowExecution")
+    return (
+        str(execution.get("workflowId", "")) if isinstance(execution, dict) else str(attributes.get("workflowId", ""))
     )
-    key = str(attributes.get("activityId") or "")
-    return f"{name or kind} {f'({key})' if key and key != name else f'#{origin}' if not name else ''}".strip()
 
 
 def _update_name(attributes: dict[str, Any]) -> str:

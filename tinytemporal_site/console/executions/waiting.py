@@ -28,7 +28,7 @@ def for_timeline(info: ExecutionInfo, items: dict[str, Items]) -> list[Pending]:
         Pending(
             kind="timer",
             event_id=item.started_event_id,
-            label=item.timer_id,
+            label=f"timer {item.timer_id}",
             since=info.started_at,
             until=item.fires_at,
             text=f"Timer {item.timer_id} (event {item.started_event_id})",
@@ -50,7 +50,7 @@ def for_timeline(info: ExecutionInfo, items: dict[str, Items]) -> list[Pending]:
         Pending(
             kind="update",
             event_id=item.accepted_event_id,
-            label=item.update_id,
+            label=f"update {item.update_id}",
             since=info.started_at,
             text=f"Update {item.update_id} is {item.state}",
         )
@@ -92,12 +92,8 @@ def _workflow_task(task: WorkflowTask) -> Pending:
         label="Workflow task",
         since=task.started_at or task.scheduled_at,
         style="bad" if task.attempt > 1 else "work" if has_begun else "wait",
-        text=f"Workflow task, attempt {task.attempt}, {words} since {span_words(task.started_at or task.scheduled_at)}",
+        text=f"Workflow task, attempt {task.attempt}, {words}",
     )
-
-
-def span_words(when: datetime) -> str:
-    return when.isoformat(sep=" ", timespec="seconds")
 
 
 def due_times(info: ExecutionInfo | None, items: dict[str, Items]) -> Iterator[datetime]:
