@@ -1,4 +1,4 @@
-"""Both client contracts over both bindings: in process, where a call is an await, and over gRPC."""
+"""The contracts over both bindings: in process, where a call is an await, and over gRPC."""
 
 from __future__ import annotations
 
@@ -18,12 +18,28 @@ from temporalio.api.workflowservice import v1 as ws
 from common import caller, deadline, errors
 from common.clock import ManualClock, RealClock
 from common.contracts.history import HistoryClient
+from common.contracts.inspect import HistoryInspector, MatchingInspector
 from common.contracts.matching import MatchingClient, StickyWorkerUnavailable
-from common.rpc import HISTORY, MATCHING, Channels, Contract, HostUnreachable, RemoteFault, RpcServer
+from common.rpc import (
+    HISTORY,
+    HISTORY_INSPECT,
+    MATCHING,
+    MATCHING_INSPECT,
+    Channels,
+    Contract,
+    HostUnreachable,
+    RemoteFault,
+    RpcServer,
+)
 from tests.contract.rpc_bindings import Recording, sample
 from tests.ports import free_port
 
-CONTRACTS = {HISTORY: HistoryClient, MATCHING: MatchingClient}
+CONTRACTS = {
+    HISTORY: HistoryClient,
+    MATCHING: MatchingClient,
+    HISTORY_INSPECT: HistoryInspector,
+    MATCHING_INSPECT: MatchingInspector,
+}
 METHODS = [(contract, name) for contract in CONTRACTS for name in contract.methods]
 
 Bind = Callable[[Contract, Any], Any]

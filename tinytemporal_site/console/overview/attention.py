@@ -97,7 +97,7 @@ def failing_workflow_tasks() -> Item:
             Entry(text=workflow_id, url=look.run_url(run_id), note=f"{failures or 0} failures, {_words(cause)}")
             for run_id, workflow_id, failures, cause in worst[:SHOWN]
         ],
-        more=f"{reverse('admin:console_executions')}?{urlencode({'query': PROBLEMS})}" if runs else "",
+        more=f"{reverse('admin:console_executions')}?{urlencode({'filter': PROBLEMS})}" if runs else "",
     )
 
 
