@@ -64,6 +64,11 @@ def link_to_row(model: type[Model], key: object, text: object) -> SafeString:
     return format_html('<a href="{}">{}</a>', url, text)
 
 
+def link_to_page(name: str, text: object, key: object) -> SafeString:
+    """A link to a page of the admin that is no model's own, by its name and its key."""
+    return format_html('<a href="{}">{}</a>', reverse(f"admin:{name}", args=[quote_key(str(key))]), text)
+
+
 def link_to_rows(model: type[Model], text: object, **values: object) -> SafeString:
     """A link to the list of the rows with these values."""
     url = reverse(f"admin:{_page(model)}_changelist")

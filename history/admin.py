@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin import ReadOnlyAdmin
-from common.keyed_admin import KeyedAdmin, begins_with, columns_of, key_of, link_to_row, link_to_rows
+from common.keyed_admin import KeyedAdmin, begins_with, columns_of, key_of, link_to_page, link_to_row, link_to_rows
 from history import models
 
 _STATUSES = ("Running", "Completed", "Failed", "Canceled", "Terminated", "ContinuedAsNew", "TimedOut", "Paused")
@@ -73,7 +73,8 @@ class ShardAdmin(ReadOnlyAdmin):
 
 @admin.register(models.ExecutionView)
 class ExecutionAdmin(KeyedAdmin):
-    """Newest first: run ids grow with time. The search takes the beginning of a workflow id or of a run id."""
+    """Newest first: run ids grow with time. The search takes the beginning of a workflow id or of a run id. These are the
+    rows as they are; the console's executions show them for reading."""
 
     key_fields = ("run_id",)
     list_display = (
@@ -97,11 +98,12 @@ class ExecutionAdmin(KeyedAdmin):
         run = {"shard_id": row.shard_id, "run_id": row.run_id}
         current = key_of(row.shard_id, row.namespace, row.workflow_id)
         links = [
+            link_to_page("console_execution", "timeline, decoded events and actions", row.run_id),
             link_to_rows(models.HistoryEventView, "events", **run),
             link_to_rows(models.PendingItemView, "pending items", **run),
             link_to_row(models.CurrentRunView, current, "current run of this workflow id"),
         ]
-        return format_html("{} · {} · {}", *links)
+        return format_html("{} · {} · {} · {}", *links)
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         # Of the same index as the search, which otherwise would have to sort what it finds.

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from common.admin import ReadOnlyAdmin
 from common.filters.errors import QueryError
-from common.keyed_admin import begins_with, columns_of, link_to_rows
+from common.keyed_admin import begins_with, columns_of, link_to_page, link_to_rows
 from visibility.models import Visibility, list_order
 from visibility.statuses import STATUS_NAME
 from visibility.store.rows import DELETED
@@ -73,7 +73,9 @@ class VisibilityAdmin(ReadOnlyAdmin):
     list_display = ("run_id", "namespace", "workflow_id", "of_type", "status", "task_queue", "start_time", "close_time")
     list_filter = (NamespaceFilter, StatusFilter)
     search_fields = ("workflow_id",)
-    search_help_text = "A filter, as WorkflowType = 'Order' AND StartTime > '2026-01-31T10:00:00Z', or the beginning of a workflow id"
+    search_help_text = (
+        "A filter, as WorkflowType = 'Order' AND StartTime > '2026-01-31T10:00:00Z', or the beginning of a workflow id"
+    )
     fields: ClassVar[Any] = ("related", *columns_of(Visibility))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -111,4 +113,5 @@ class VisibilityAdmin(ReadOnlyAdmin):
     @admin.display(description="related rows")
     def related(self, row: Any) -> SafeString:
         url = reverse("admin:history_executionview_change", args=[quote(row.run_id)])
-        return format_html('<a href="{}">execution</a>', url)
+        page = link_to_page("console_execution", "timeline and decoded events", row.run_id)
+        return format_html('{} · <a href="{}">execution</a>', page, url)
