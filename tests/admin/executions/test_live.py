@@ -106,6 +106,7 @@ async def test_a_page_follows_its_run(browser: Browser, talk: tuple[WorkflowHand
     handle, address = talk
     page = await browser.get(address)
     assert attribute(page, "data-status") == "Running"
+    assert "In its owner's memory" in page
     live, part = attribute(page, "data-live"), attribute(page, "data-part")
     stories = browser.events(f"{live}?seen={attribute(page, 'data-seen')}")
     async with asyncio.timeout(WITHIN_S):

@@ -276,6 +276,7 @@ def test_what_it_waits_for_and_its_family(reader: Client) -> None:
         assert text not in content, text
     assert f'href="{LIST}{SMALL}/"' in content
     assert "data-ended" not in content
+    assert "Its owner does not answer, so only what is stored is shown: This process runs no services." in content
 
 
 def test_nothing_is_taken_for_markup(reader: Client) -> None:

@@ -13,8 +13,11 @@ from temporalio.api.enums.v1 import EventType
 
 from common.clock import RealClock
 from common.codec import to_dict
+from common.contracts.inspect import RunInspection
+from common.errors import TemporalError
 from common.keyed_admin import key_of
 from history.records import ExecutionInfo
+from tinytemporal_site.console import live
 from tinytemporal_site.console.executions import rows
 from tinytemporal_site.console.executions.codec import decode_within
 from tinytemporal_site.console.executions.drawing import draw, table
@@ -58,6 +61,7 @@ def context_of(run: Run, *, asked_from: str) -> dict[str, Any]:
         "run": row,
         "info": info,
         "problem": run.problem,
+        "memory": _memory(run) if is_open else None,
         "is_open": is_open,
         "seen": f"{row.next_event_id}.{info.state_transition_count if info else 0}.{row.status}",
         "codec_problem": problem,
@@ -81,6 +85,15 @@ def context_of(run: Run, *, asked_from: str) -> dict[str, Any]:
         **_pending(items, read),
         **_around(run, info),
     }
+
+
+def _memory(run: Run) -> RunInspection | live.Away:
+    """What the run's owner holds of it beside the rows."""
+    row = run.row
+    try:
+        return live.run(namespace=row.namespace, workflow_id=row.workflow_id, run_id=row.run_id)
+    except TemporalError as error:
+        return live.Away(reason=error.message)
 
 
 def _collect(run: Run, window: Window, items: dict[str, Items]) -> _Read:

@@ -85,7 +85,7 @@ def _exchange(payloads: list[Payload], endpoint: str, namespace: str, until: flo
     connection = kind(parts.hostname or "", parts.port, timeout=WAIT.total_seconds())
     try:
         path = parts.path + (f"?{parts.query}" if parts.query else "")
-        headers = {"Content-Type": "application/json", "X-Namespace": namespace.encode()}
+        headers: dict[str, str | bytes] = {"Content-Type": "application/json", "X-Namespace": namespace.encode()}
         connection.request("POST", path, json.dumps({"payloads": payloads}).encode(), headers)
         with connection.getresponse() as answer:
             if answer.status != http.client.OK:

@@ -221,7 +221,7 @@ def told_failure(failure: Any) -> str:
 
 def causes(failure: Any) -> list[dict[str, Any]]:
     """The failure and what caused it, innermost last."""
-    found = []
+    found: list[dict[str, Any]] = []
     while isinstance(failure, dict) and len(found) < _DEEPEST_CAUSE:
         found.append(failure)
         failure = failure.get("cause")

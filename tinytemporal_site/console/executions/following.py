@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from datetime import timedelta
 
 from asgiref.sync import sync_to_async
@@ -109,9 +109,9 @@ def message(state: State | None, *, seen: str) -> bytes:
     return f"id: {state.key}\nevent: {kind}\ndata: {data}\n\n".encode()
 
 
-async def _first_of(waiting: object, ending: asyncio.Event) -> None:
+async def _first_of(waiting: Awaitable[None], ending: asyncio.Event) -> None:
     """Until what is waited for has come, or the server stops."""
-    tasks = [asyncio.ensure_future(waiting), asyncio.ensure_future(ending.wait())]  # type: ignore[arg-type]
+    tasks = [asyncio.ensure_future(waiting), asyncio.ensure_future(ending.wait())]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -200,7 +200,9 @@ def tasks(run: Run, due: Iterable[datetime]) -> Tasks:
     if times:
         is_sqlite = connections[run.alias].vendor == "sqlite"
         # Django leaves zero microseconds out of SQLite's texts, and the stores do not.
-        stored = [Value(time_to_text(when), output_field=TextField()) for when in times] if is_sqlite else times
+        stored: list[Any] = (
+            [Value(time_to_text(when), output_field=TextField()) for when in times] if is_sqlite else times
+        )
         found = models.TimerTask.objects.using(run.alias).filter(
             shard_id=run.row.shard_id, due_at__in=stored, run_id=run.row.run_id
         )

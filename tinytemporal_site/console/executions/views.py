@@ -56,7 +56,7 @@ def execution(request: HttpRequest, run_id: str) -> HttpResponse:
     )
 
 
-def _links(request: HttpRequest, run: Run) -> dict[str, str]:
+def _links(request: HttpRequest, run: Run) -> dict[str, Any]:
     key = quote(run.row.run_id)
     address = reverse("admin:console_execution", args=[key])
     asked = request.GET.get("from", "")
