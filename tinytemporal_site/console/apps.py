@@ -1,6 +1,7 @@
 """How Django knows the console."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+from django.db.models.signals import post_migrate
 
 
 class ConsoleConfig(AppConfig):
@@ -8,3 +9,9 @@ class ConsoleConfig(AppConfig):
     label = "console"
     verbose_name = "console"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from tinytemporal_site.console import groups
+
+        sender = apps.get_app_config(groups.LAST)
+        post_migrate.connect(groups.ensure_groups, sender=sender, dispatch_uid="console.groups")
