@@ -43,7 +43,7 @@ class MatchingConfig(Struct, kw_only=True, frozen=True):
     checkpoint_tasks: int = 500
     """Handled tasks that make a checkpoint due at once."""
     retry_first: timedelta = timedelta(milliseconds=100)
-    retry_longest: timedelta = timedelta(seconds=10)
+    retry_longest: timedelta = timedelta(seconds=2)
     """Back-off of a delivery whose start could not be recorded, and of reads and writes of the store."""
 
     # pollers

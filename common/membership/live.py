@@ -55,8 +55,8 @@ class LiveMembership(Membership):
         own: Callable[[], Mapping[str, str]],
         fixed: Mapping[str, Iterable[Member]] | None = None,
         shared: Mapping[str, Sequence[str]] | None = None,
-        interval: timedelta = timedelta(seconds=2),
-        misses: int = 3,
+        interval: timedelta = timedelta(seconds=1),
+        misses: int = 4,
         probe: Callable[[str], Awaitable[bool]] = refuses,
     ) -> None:
         super().__init__(host=host, fixed=fixed, shared=shared)

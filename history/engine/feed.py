@@ -18,7 +18,8 @@ from common.errors import TemporalError
 MEMORY_LIMIT = 4_096
 PAGE = 512
 RETRY_FIRST = timedelta(milliseconds=50)
-RETRY_LONGEST = timedelta(seconds=10)
+RETRY_LONGEST = timedelta(seconds=2)
+"""Work must go on within seconds after an outage of the database, however long that was."""
 
 
 class HasTaskId(Protocol):
@@ -29,7 +30,7 @@ T = TypeVar("T", bound=HasTaskId)
 
 
 def backoff(attempt: int) -> timedelta:
-    """The wait before try number `attempt` + 1: 50 ms doubled up to 10 s."""
+    """The wait before try number `attempt` + 1: 50 ms doubled up to 2 s."""
     return min(RETRY_LONGEST, RETRY_FIRST * (1 << min(attempt - 1, 20)))
 
 

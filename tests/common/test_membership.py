@@ -200,11 +200,11 @@ async def test_a_suspected_member_is_looked_at_at_once(cluster: Cluster) -> None
     assert hosts(a) == ["a"]
 
 
-async def test_a_stopped_member_is_gone_after_three_reads_and_comes_back(cluster: Cluster) -> None:
+async def test_a_stopped_member_is_gone_after_four_reads_and_comes_back(cluster: Cluster) -> None:
     a, b = await cluster.join("a"), await cluster.join("b")
     await cluster.pass_interval()
     await cluster.kill(b, listens=True)
-    for _ in range(2):
+    for _ in range(3):
         await cluster.pass_interval()
         assert hosts(a) == ["a", "b"]
     await cluster.pass_interval()
