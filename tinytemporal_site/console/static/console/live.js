@@ -6,6 +6,8 @@
   const moving = document.getElementById("x-moving");
   if (!note || !moving || "ended" in note.dataset || !window.EventSource) return;
 
+  const REST_MS = 500; // between two fetches for a run that changes all the time
+  const rest = () => new Promise((go) => setTimeout(go, REST_MS));
   let fetching = false;
   let again = false;
   const say = (text, isOn) => {
@@ -32,6 +34,7 @@
         again = false;
         const answer = await fetch(note.dataset.part, { credentials: "same-origin", redirect: "error" });
         if (answer.ok) replace(await answer.text());
+        await rest();
       } while (again);
     } catch {
       // The stream says when the server is back.
