@@ -33,6 +33,7 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
         "worker_poll_complete_on_shutdown",
         "workflow_pause",
         "poller_autoscaling",
+        "workflow_update_callbacks",
     )
     """Names of the fields of NamespaceInfo.Capabilities that are true."""
     workflow_pause: bool = True

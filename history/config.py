@@ -33,7 +33,9 @@ class HistoryConfig(Struct, kw_only=True, frozen=True):
     default_activity_retry_maximum_multiple: float = 100.0
     default_activity_retry_coefficient: float = 2.0
     callbacks_limit: int = 2_000
-    """Completion callbacks of one run."""
+    """Completion callbacks of one run, those of its updates included."""
+    update_callbacks_limit: int = 32
+    """Completion callbacks of one update."""
     callback_timeout: timedelta = timedelta(seconds=10)
     """Of one request."""
     callback_retry_first: timedelta = timedelta(seconds=1)

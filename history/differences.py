@@ -46,7 +46,7 @@ ACTIVITY_FIELDS = ("activity_id", "activity_type", "first_scheduled_at", "cancel
 """The rest of a pending activity may be changed by its attempts and by UpdateActivityOptions."""
 TIMER_FIELDS = ("started_event_id", "fires_at")
 CHILD_FIELDS = ("namespace", "workflow_id", "workflow_type", "run_id", "started_event_id", "parent_close_policy")
-CALLBACK_FIELDS = ("callback", "request_id", "registered_at")
+CALLBACK_FIELDS = ("callback", "request_id", "update_id", "registered_at")
 """How often it was tried and what came of it are no events."""
 UPDATE_FIELDS = ("state", "accepted_event_id", "completed_event_id", "outcome")
 

@@ -310,12 +310,17 @@ class RequestIdItem(Record, kw_only=True):
 
 
 class CallbackItem(Record, kw_only=True):
-    """An HTTP call to make when the run's chain has ended; key: its number, from 1 in order of attachment."""
+    """An HTTP call to make when the run's chain, or one of its updates, has ended; key: its number, from 1 in order of
+    attachment."""
 
     number: int
     callback: Callback
     request_id: str = ""
     """The request that attached it to the running workflow; empty when it came with the start."""
+    update_id: str = ""
+    """The update whose end it tells; empty: the chain's."""
+    rejection: Failure | None = None
+    """Why the update was rejected, which leaves no event."""
     registered_at: datetime
     state: CallbackState = "standby"
     attempt: int = 0

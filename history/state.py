@@ -149,6 +149,8 @@ class AdmittedUpdate(Struct, kw_only=True):
     protocol_instance_id: str
     sent: bool = False
     """Whether it went out with a started workflow task."""
+    more: tuple[UpdateRequest, ...] = ()
+    """Later requests with callbacks of their own, which are attached once it is accepted."""
     ticket: UpdateTicket = field(default_factory=UpdateTicket)
 
 

@@ -33,10 +33,17 @@ def callback_infos(state: ExecutionState, *, is_blocked: IsBlocked) -> list[Call
     ]
 
 
+def _trigger(item: CallbackItem) -> CallbackInfo.Trigger:
+    if item.update_id:
+        completed = CallbackInfo.UpdateWorkflowExecutionCompleted(update_id=item.update_id)
+        return CallbackInfo.Trigger(update_workflow_execution_completed=completed)
+    return CallbackInfo.Trigger(workflow_closed=CallbackInfo.WorkflowClosed())
+
+
 def _info(item: CallbackItem, *, blocked: bool) -> CallbackInfo:
     return CallbackInfo(
         callback=item.callback,
-        trigger=CallbackInfo.Trigger(workflow_closed=CallbackInfo.WorkflowClosed()),
+        trigger=_trigger(item),
         registration_time=timestamp(item.registered_at),
         state=CallbackState.CALLBACK_STATE_BLOCKED if blocked else STATES[item.state],
         attempt=item.attempt,

@@ -137,15 +137,25 @@ def apply_options_updated(draft: Draft, event: HistoryEvent) -> None:
     remember_request(draft, attributes.attached_request_id, event)
     for update in attributes.workflow_update_options:
         remember_request(draft, update.attached_request_id, event)
+        add_callbacks(
+            draft,
+            update.attached_completion_callbacks,
+            event,
+            request_id=update.attached_request_id,
+            update_id=update.update_id,
+        )
 
 
-def add_callbacks(draft: Draft, callbacks: Iterable[Callback], event: HistoryEvent, *, request_id: str = "") -> None:
+def add_callbacks(
+    draft: Draft, callbacks: Iterable[Callback], event: HistoryEvent, *, request_id: str = "", update_id: str = ""
+) -> None:
     for callback in callbacks:
         number = len(draft.callbacks) + 1
         draft.callbacks[number] = CallbackItem(
             number=number,
             callback=_own(callback),
             request_id=request_id,
+            update_id=update_id,
             registered_at=from_timestamp(event.event_time),
         )
 

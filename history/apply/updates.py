@@ -9,10 +9,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.api.update.v1 import Outcome
+from temporalio.api.update.v1 import Outcome, Request
 
 from history.apply import applies
-from history.apply.lifecycle import remember_request
+from history.apply.lifecycle import add_callbacks, remember_request
 from history.records import UpdateItem
 from history.state import Draft
 
@@ -24,7 +24,7 @@ def apply_admitted(draft: Draft, event: HistoryEvent) -> None:
     draft.updates[update_id] = UpdateItem(update_id=update_id, state="admitted")
     draft.info.update_count += 1
     draft.info.updates_in_flight += 1
-    remember_request(draft, request.request_id, event)
+    _remember(draft, request, event)
 
 
 @applies(EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED)
@@ -35,7 +35,15 @@ def apply_accepted(draft: Draft, event: HistoryEvent) -> None:
         draft.info.update_count += 1
         draft.info.updates_in_flight += 1
     draft.updates[update_id] = UpdateItem(update_id=update_id, state="accepted", accepted_event_id=event.event_id)
-    remember_request(draft, attributes.accepted_request.request_id, event)
+    _remember(draft, attributes.accepted_request, event)
+
+
+def _remember(draft: Draft, request: Request, event: HistoryEvent) -> None:
+    """An acceptance that repeats the request of an admission attaches its callbacks no second time."""
+    request_id, update_id = request.request_id, request.meta.update_id
+    remember_request(draft, request_id, event)
+    if not any(item.update_id == update_id and item.request_id == request_id for item in draft.callbacks.values()):
+        add_callbacks(draft, request.completion_callbacks, event, request_id=request_id, update_id=update_id)
 
 
 @applies(EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED)

@@ -1,10 +1,11 @@
-"""What a completion callback sends: how the chain of runs ended, as the completion of a Nexus operation.
+"""What a completion callback sends: how the chain of runs, or an update, ended, as the completion of a Nexus operation.
 
-    completion_request(state, item, close_event) -> CompletionRequest
+    end_event_id(state, item) -> int          the event that tells how; 0 for a rejected update, which has none
+    completion_request(state, item, event) -> CompletionRequest
 
-The body of a success is the workflow's first result. A failure's body is its message and what kind it is; who terminated the
-run, and why, is told to nobody outside.
-Source: upstream's GetNexusCompletion and common/nexus/nexusrpc/completion.go.
+The body of a success is the first result. A failure's body is its message and what kind it is; who terminated the run, and why,
+is told to nobody outside.
+Source: upstream's GetNexusCompletion, GetNexusUpdateCompletion and common/nexus/nexusrpc/completion.go.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from common.nexus import Content, content_of, failure_json, link_value
 from common.protos import from_timestamp
 from history.records import CallbackItem
 from history.state import ExecutionState
+from history.transitions.updates import closed_failure
 
 USER_AGENT = "tinytemporal"
 FRAMING = frozenset(("connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"))
@@ -37,15 +39,22 @@ class CompletionRequest(Struct, kw_only=True, frozen=True):
     body: bytes
 
 
-def completion_request(state: ExecutionState, item: CallbackItem, close_event: HistoryEvent) -> CompletionRequest:
-    """The callback's own headers go before those that are made here."""
-    operation_state, content = _outcome(close_event)
-    info = state.info
+def end_event_id(state: ExecutionState, item: CallbackItem) -> int:
+    """An update that its run left undone ends with it."""
+    if item.rejection is not None:
+        return 0
+    update = state.updates.get(item.update_id) if item.update_id else None
+    if update is not None and update.state == "completed":
+        return update.completed_event_id
+    return state.info.close_event_id
+
+
+def completion_request(state: ExecutionState, item: CallbackItem, event: HistoryEvent | None) -> CompletionRequest:
+    """`event`: the one of `end_event_id`. The callback's own headers go before those that are made here."""
+    operation_state, content = _outcome(item, event)
     headers = {
         "user-agent": USER_AGENT,
-        "nexus-operation-start-time": format_datetime(info.started_at.replace(microsecond=0), usegmt=True),
-        "nexus-operation-close-time": _rfc3339(from_timestamp(close_event.event_time)),
-        "nexus-link": link_value(_link(state, item)),
+        **(_about(state, item, event) if event is not None else {}),
         **{f"content-{name.lower()}": value for name, value in content.headers.items()},
         "nexus-operation-state": operation_state,
         **{name.lower(): value for name, value in item.callback.nexus.header.items() if name.lower() not in FRAMING},
@@ -53,13 +62,34 @@ def completion_request(state: ExecutionState, item: CallbackItem, close_event: H
     return CompletionRequest(url=item.callback.nexus.url, headers=headers, body=content.data)
 
 
-def _outcome(event: HistoryEvent) -> tuple[str, Content]:
+def _about(state: ExecutionState, item: CallbackItem, event: HistoryEvent) -> dict[str, str]:
+    return {
+        "nexus-operation-start-time": format_datetime(state.info.started_at.replace(microsecond=0), usegmt=True),
+        "nexus-operation-close-time": _rfc3339(from_timestamp(event.event_time)),
+        "nexus-link": link_value(_link(state, item)),
+    }
+
+
+def _outcome(item: CallbackItem, event: HistoryEvent | None) -> tuple[str, Content]:
+    if event is None:
+        return "failed", _failed(item.rejection or Failure())
+    if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+        outcome = event.workflow_execution_update_completed_event_attributes.outcome
+        if outcome.HasField("failure"):
+            return "failed", _failed(outcome.failure)
+        return "succeeded", content_of(outcome.success.payloads[0] if outcome.success.payloads else None)
+    if item.update_id:
+        return "failed", _failed(closed_failure())
     if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
         payloads = event.workflow_execution_completed_event_attributes.result.payloads
         return "succeeded", content_of(payloads[0] if payloads else None)
     canceled = event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED
-    body = json.dumps(failure_json(_failure(event)), ensure_ascii=False, separators=(",", ":")).encode()
-    return "canceled" if canceled else "failed", Content(body, {"type": "application/json"})
+    return "canceled" if canceled else "failed", _failed(_failure(event))
+
+
+def _failed(failure: Failure) -> Content:
+    body = json.dumps(failure_json(failure), ensure_ascii=False, separators=(",", ":")).encode()
+    return Content(body, {"type": "application/json"})
 
 
 def _failure(event: HistoryEvent) -> Failure:
@@ -82,7 +112,9 @@ def _link(state: ExecutionState, item: CallbackItem) -> Link.WorkflowEvent:
     link = Link.WorkflowEvent(namespace=info.namespace, workflow_id=info.workflow_id, run_id=info.run_id)
     if item.request_id:
         link.request_id_ref.request_id = item.request_id
-        link.request_id_ref.event_type = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED
+        known = state.request_ids.get(item.request_id)
+        options_updated = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED
+        link.request_id_ref.event_type = EventType.ValueType(known.event_type) if known is not None else options_updated
     else:
         link.event_ref.event_id = 1
         link.event_ref.event_type = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED

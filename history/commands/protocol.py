@@ -28,8 +28,9 @@ from history.commands import (
 from history.commands.limits import check_size
 from history.events import add_event
 from history.state import AdmittedUpdate, Draft
+from history.transitions.callbacks import check_callbacks_limit, schedule_settled
 from history.transitions.close import is_open
-from history.transitions.updates import check_total, fail_sent, reject, reject_unprocessed
+from history.transitions.updates import attach_callbacks, check_total, fail_sent, reject, reject_unprocessed
 
 BAD_MESSAGE = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE
 
@@ -118,10 +119,14 @@ def _accept(ctx: CommandContext, admitted: AdmittedUpdate, body: Acceptance) -> 
     for field in ("accepted_request_sequencing_event_id", "accepted_request_message_id"):
         if not getattr(body, field):
             raise ctx.bad(BAD_MESSAGE, f"invalid *update.Acceptance: {field} is not set")
-    update_id = admitted.protocol_instance_id
+    draft, update_id = ctx.draft, admitted.protocol_instance_id
     callbacks = admitted.request.completion_callbacks if admitted.request is not None else ()
+    try:
+        check_callbacks_limit(draft, len(callbacks), update_id=update_id)
+    except FailedPrecondition as error:
+        raise ctx.bad(BAD_MESSAGE, error.message) from error
     add_event(
-        ctx.draft,
+        draft,
         WorkflowExecutionUpdateAcceptedEventAttributes(
             protocol_instance_id=update_id,
             accepted_request_message_id=f"{update_id}/request",
@@ -130,7 +135,9 @@ def _accept(ctx: CommandContext, admitted: AdmittedUpdate, body: Acceptance) -> 
         ),
         links=[link for callback in callbacks if callback.HasField("nexus") for link in callback.links],
     )
-    ctx.draft.admitted.pop(update_id)
+    for request in admitted.more:
+        attach_callbacks(draft, request)
+    draft.admitted.pop(update_id)
 
 
 def _complete(ctx: CommandContext, message: ProtocolMessage, body: Response) -> None:
@@ -153,6 +160,7 @@ def _complete(ctx: CommandContext, message: ProtocolMessage, body: Response) -> 
             meta=body.meta, accepted_event_id=item.accepted_event_id, outcome=body.outcome
         ),
     )
+    schedule_settled(draft)
 
 
 def _unknown(ctx: CommandContext, update_id: str) -> BadCommand:

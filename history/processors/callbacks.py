@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from datetime import datetime
 
-from history.callbacks.completion import completion_request
+from history.callbacks.completion import completion_request, end_event_id
 from history.callbacks.sender import HeldBack, Sent
 from history.engine.engine import Engine
 from history.engine.transfer_tasks import handles_transfer
@@ -22,8 +22,9 @@ async def invoke_callback(engine: Engine, task: TransferTask) -> None:
     item = state.callbacks.get(task.event_id)
     if item is None or item.state != "scheduled" or item.attempt != task.attempt:
         return
-    close_event = await read_event(engine, state, state.info.close_event_id)
-    request = completion_request(state, item, close_event)
+    event_id = end_event_id(state, item)
+    event = await read_event(engine, state, event_id) if event_id else None
+    request = completion_request(state, item, event)
     attempt = Attempt(run_id=task.run_id, number=task.event_id, attempt=task.attempt)
     try:
         sent = await engine.callbacks.send(namespace=task.namespace, request=request)

@@ -1,7 +1,11 @@
-"""Completion callbacks: HTTP calls that tell others how a chain of runs ended.
+"""Completion callbacks: HTTP calls that tell others how a chain of runs, or an update, ended.
 
-    check_callbacks_limit(draft, more) -> None              before more are attached
-    schedule_callbacks(draft) -> None                       the chain has ended: make them
+    check_callbacks_limit(draft, more, *, update_id="") -> None     before more are attached
+    schedule_callbacks(draft) -> None                       the chain has ended: make them, those of updates too
+    schedule_update_callbacks(draft) -> None                the run has ended, its chain goes on: those of updates
+    schedule_settled(draft) -> None                         those of updates that are completed
+    reject_callbacks(draft, update_id, failure) -> None     an update that has callbacks was rejected
+    chain_callbacks(draft) -> list[Callback]                those that the chain's next run takes over
     record_attempt(work, attempt, ...) -> None              what came of one try
     put_off(work, attempt, *, until) -> None                a try that was not made, since its destination is held back
     retry_callback(draft, *, number, attempt) -> None       a back-off is over
@@ -24,6 +28,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
+from temporalio.api.common.v1 import Callback
 from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
 
 from common.errors import FailedPrecondition
@@ -46,13 +51,27 @@ class Attempt(Struct, kw_only=True, frozen=True):
     attempt: int
 
 
-def check_callbacks_limit(draft: Draft, more: int) -> None:
-    """Raises FAILED_PRECONDITION."""
-    limit, present = draft.work.config.callbacks_limit, len(draft.callbacks)
+def check_callbacks_limit(draft: Draft, more: int, *, update_id: str = "") -> None:
+    """Raises FAILED_PRECONDITION. `update_id`: they are attached to that update, which has a limit of its own."""
+    config = draft.work.config
+    _check_limit(more, present=len(draft.callbacks), limit=config.callbacks_limit)
+    if update_id:
+        _check_limit(more, present=len(_of_update(draft, update_id)), limit=config.update_callbacks_limit)
+
+
+def _check_limit(more: int, *, present: int, limit: int) -> None:
     if present + more > limit:
         raise FailedPrecondition(
             f"cannot attach more than {limit} callbacks to a workflow ({present} callbacks already attached)"
         )
+
+
+def _of_update(draft: Draft, update_id: str) -> list[CallbackItem]:
+    return [item for item in draft.callbacks.values() if item.update_id == update_id]
+
+
+def chain_callbacks(draft: Draft) -> list[Callback]:
+    return [item.callback for item in draft.callbacks.values() if not item.update_id]
 
 
 def untried(draft: Draft) -> bool:
@@ -63,6 +82,25 @@ def schedule_callbacks(draft: Draft) -> None:
     for item in list(draft.callbacks.values()):
         if item.state == "standby":
             _schedule(draft, item)
+
+
+def schedule_update_callbacks(draft: Draft) -> None:
+    for item in list(draft.callbacks.values()):
+        if item.state == "standby" and item.update_id:
+            _schedule(draft, item)
+
+
+def schedule_settled(draft: Draft) -> None:
+    for item in list(draft.callbacks.values()):
+        update = draft.updates.get(item.update_id) if item.update_id else None
+        if item.state == "standby" and update is not None and update.state == "completed":
+            _schedule(draft, item)
+
+
+def reject_callbacks(draft: Draft, update_id: str, failure: Failure) -> None:
+    for item in _of_update(draft, update_id):
+        if item.state == "standby":
+            _schedule(draft, replace(item, rejection=failure))
 
 
 def _schedule(draft: Draft, item: CallbackItem) -> None:

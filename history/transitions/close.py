@@ -21,7 +21,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from history.events import add_event, flush_buffered
 from history.records import TransferTask
 from history.state import Draft
-from history.transitions.callbacks import schedule_callbacks
+from history.transitions.callbacks import schedule_callbacks, schedule_update_callbacks
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import fail_workflow_task
 
@@ -76,7 +76,9 @@ def close_run(draft: Draft, attributes: Message, *, links: Iterable[Link] = ()) 
     event = add_event(draft, attributes, links=links)
     record_visibility(draft)
     info = draft.info
-    if not info.continued_to_run_id and not is_reset(event):
+    if info.continued_to_run_id:
+        schedule_update_callbacks(draft)
+    elif not is_reset(event):
         schedule_callbacks(draft)
     if must_tell_others(draft):
         draft.transfer_tasks.append(

@@ -35,6 +35,7 @@ from common.protos import ZERO, duration, from_duration, from_timestamp, timesta
 from history.records import ExecutionInfo
 from history.state import Draft
 from history.transitions.begin import begin_run, set_parent
+from history.transitions.callbacks import chain_callbacks
 from history.transitions.close import close_run
 from history.transitions.cron import cron_backoff
 from history.transitions.retry import is_retryable, next_retry
@@ -116,7 +117,7 @@ def start_follow_up(
     attributes.attempt = info.attempt + 1 if follow_up.is_retry else 1
     attributes.ClearField("completion_callbacks")
     if follow_up.is_retry:
-        attributes.completion_callbacks.extend(item.callback for item in draft.callbacks.values())
+        attributes.completion_callbacks.extend(chain_callbacks(draft))
     else:
         attributes.ClearField("inherited_pinned_version")
         attributes.ClearField("inherited_auto_upgrade_info")
@@ -214,7 +215,7 @@ def continued_attributes(
         initiator=command.initiator or Initiator.CONTINUE_AS_NEW_INITIATOR_WORKFLOW,
         cron_schedule=command.cron_schedule,
         workflow_id=info.workflow_id,
-        completion_callbacks=[item.callback for item in draft.callbacks.values()],
+        completion_callbacks=chain_callbacks(draft),
         priority=info.priority,
         input=_optional(command, "input"),
         header=_optional(command, "header"),

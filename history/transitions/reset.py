@@ -35,6 +35,7 @@ from history.records import ChildItem
 from history.state import Draft
 from history.transitions.activities import dispatch_activity
 from history.transitions.begin import blank_info
+from history.transitions.callbacks import schedule_settled
 from history.transitions.children import dispatch_start
 from history.transitions.close import RESETTER_IDENTITY, SERVER_IDENTITY, is_open
 from history.transitions.deadlines import recompute_deadline
@@ -86,6 +87,7 @@ def reset_workflow(work: Workspace, request: ResetWorkflowExecutionRequest, *, e
     for operation in request.post_reset_operations:
         options = operation.update_workflow_options
         apply_options(draft, options.workflow_execution_options, paths=options.update_mask.paths, identity="")
+    schedule_settled(draft)
     _rearm(draft)
     schedule_workflow_task(draft)
     record_visibility(draft)

@@ -14,9 +14,11 @@ Source: upstream's service/history/workflow/update and service/history/api/{upda
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 from temporalio.api.enums.v1 import ResourceExhaustedCause, ResourceExhaustedScope, WorkflowIdConflictPolicy
 from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
-from temporalio.api.update.v1 import Outcome
+from temporalio.api.history.v1 import WorkflowExecutionOptionsUpdatedEventAttributes
+from temporalio.api.update.v1 import Outcome, Request
 from temporalio.api.workflowservice.v1 import UpdateWorkflowExecutionRequest
 
 from common.errors import (
@@ -29,9 +31,11 @@ from common.errors import (
     TemporalError,
     WorkflowNotReady,
 )
+from history.events import add_event
 from history.records import TransferTask, WorkflowTask
 from history.state import AdmittedUpdate, Draft, UpdateTicket
 from history.transitions.begin import StartWorkflow
+from history.transitions.callbacks import check_callbacks_limit, reject_callbacks
 from history.transitions.close import is_open
 from history.transitions.start import StartOutcome, start_workflow
 from history.transitions.workflow_tasks import schedule_first_workflow_task, schedule_workflow_task
@@ -85,6 +89,7 @@ def admit(draft: Draft, request: UpdateWorkflowExecutionRequest) -> Admission:
     if draft.info.task_failures + 1 >= FAILING_ATTEMPT:
         raise WorkflowNotReady("Unable to perform workflow execution update due to Workflow Task in failed state.")
     if known is not None:
+        _attach_callbacks(draft, request.request)
         return known
     check_limits(draft)
     _check(request)
@@ -110,14 +115,48 @@ def _known(draft: Draft, update_id: str) -> Admission | None:
     return Admission(run_id=run_id, update_id=update_id, ticket=admitted.ticket)
 
 
+def _attach_callbacks(draft: Draft, request: Request) -> None:
+    """Another caller's, of an update that is under way. One that no worker has yet takes no more, a completed one needs
+    none: its callers have the outcome. Source: AttachCallbacks in upstream's service/history/workflow/update/update.go."""
+    if not request.completion_callbacks:
+        return
+    _check_callbacks(request)
+    update_id = request.meta.update_id
+    admitted, item = draft.admitted.get(update_id), draft.updates.get(update_id)
+    if item is not None and item.state == "accepted":
+        attach_callbacks(draft, request)
+    elif admitted is not None and admitted.sent and all(more.request_id != request.request_id for more in admitted.more):
+        draft.admitted[update_id] = replace(admitted, more=(*admitted.more, request))
+
+
+def attach_callbacks(draft: Draft, request: Request) -> None:
+    """By an event, unless the request was here before. Raises FAILED_PRECONDITION for too many."""
+    if request.request_id in draft.request_ids:
+        return
+    update_id = request.meta.update_id
+    check_callbacks_limit(draft, len(request.completion_callbacks), update_id=update_id)
+    options = WorkflowExecutionOptionsUpdatedEventAttributes.WorkflowUpdateOptionsUpdate(
+        update_id=update_id,
+        attached_request_id=request.request_id,
+        attached_completion_callbacks=request.completion_callbacks,
+    )
+    add_event(
+        draft, WorkflowExecutionOptionsUpdatedEventAttributes(workflow_update_options=[options]), worker_may_ignore=True
+    )
+
+
+def _check_callbacks(update: Request) -> None:
+    if update.completion_callbacks and not update.request_id:
+        raise InvalidArgument("invalid *update.Request: request_id is required when completion_callbacks are set")
+
+
 def _check(request: UpdateWorkflowExecutionRequest) -> None:
     update = request.request
     if not update.meta.update_id:
         raise InvalidArgument("invalid *update.Request: meta.update_id is not set")
     if not update.input.name:
         raise InvalidArgument("invalid *update.Request: input.name is not set")
-    if update.completion_callbacks and not update.request_id:
-        raise InvalidArgument("invalid *update.Request: request_id is required when completion_callbacks are set")
+    _check_callbacks(update)
 
 
 def check_limits(draft: Draft) -> None:
@@ -251,6 +290,7 @@ def settle(
 
 
 def reject(draft: Draft, admitted: AdmittedUpdate, failure: Failure) -> None:
+    reject_callbacks(draft, admitted.protocol_instance_id, failure)
     settle(draft, admitted, outcome=Outcome(failure=failure))
 
 

@@ -11,6 +11,11 @@ import pytest
 from aiohttp import web
 from temporalio.api.common.v1 import Callback, WorkflowExecution
 from temporalio.api.enums.v1 import CallbackState
+from temporalio.api.history.v1 import (
+    WorkflowExecutionUpdateAcceptedEventAttributes,
+    WorkflowExecutionUpdateCompletedEventAttributes,
+)
+from temporalio.api.update.v1 import Outcome, Request
 from temporalio.api.workflow.v1 import CallbackInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 
@@ -18,12 +23,14 @@ import history.processors  # noqa: F401  registers the handlers of transfer task
 from common.clock import ManualClock
 from history.api.describe_workflow_execution import describe_workflow_execution
 from history.callbacks.destinations import FAILURES_TO_OPEN, OPEN_FOR
+from history.events import add_event
 from history.transitions.begin import StartWorkflow
+from history.transitions.callbacks import schedule_settled
 from history.transitions.start import start_workflow
 from history.transitions.terminate import terminate_run
 from history.workspace import Workspace
 from tests.history.engine_harness import Lab, running_lab
-from tests.history.harness import start_request
+from tests.history.harness import payloads, start_request
 
 
 class Caller:
@@ -89,13 +96,11 @@ async def until(
     lab: Lab, state: CallbackState.ValueType, workflow_id: str = "wf", *, pace: timedelta = timedelta()
 ) -> CallbackInfo:
     """Let the loop run, and time pass at that pace, until the callback is in that state."""
-    for _ in range(5_000):
-        info = await described(lab, workflow_id)
-        if info.state == state:
-            return info
-        lab.clock.advance(pace)
-        await wait_for_io()
-    raise AssertionError(f"the callback is {CallbackState.Name(info.state)}")
+    async with asyncio.timeout(60):
+        while (info := await described(lab, workflow_id)).state != state:
+            lab.clock.advance(pace)
+            await wait_for_io()
+    return info
 
 
 async def wait_for_io() -> None:
@@ -207,3 +212,38 @@ async def nobody() -> AsyncIterator[str]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}/"
+
+
+async def test_an_update_tells_its_end_while_its_run_goes_on(database_url: str, caller: Caller) -> None:
+    async with running_lab(database_url) as lab:
+        await lab.update("wf", complete_an_update(caller.url))
+        await caller.called()
+        info = await until(lab, CallbackState.CALLBACK_STATE_SUCCEEDED)
+        assert info.trigger.update_workflow_execution_completed.update_id == "U"
+        ((headers, body),) = caller.requests
+        assert (headers["nexus-operation-state"], body) == ("succeeded", b'"done"')
+
+
+def complete_an_update(url: str) -> object:
+    """An open run with an update that has a callback and is completed."""
+
+    def transition(work: Workspace) -> None:
+        request = start_request(request_id=work.workflow_id)
+        request.workflow_id = work.workflow_id
+        start_workflow(work, StartWorkflow(request=request, namespace_id="ns-id"))
+        update = Request(
+            meta={"update_id": "U"}, request_id="r", completion_callbacks=[Callback(nexus=Callback.Nexus(url=url))]
+        )
+        add_event(
+            work.run(),
+            WorkflowExecutionUpdateAcceptedEventAttributes(protocol_instance_id="U", accepted_request=update),
+        )
+        add_event(
+            work.run(),
+            WorkflowExecutionUpdateCompletedEventAttributes(
+                meta=update.meta, outcome=Outcome(success=payloads("done"))
+            ),
+        )
+        schedule_settled(work.run())
+
+    return transition
