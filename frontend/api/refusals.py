@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Never
 
-from common.errors import InvalidArgument, NotFound, PermissionDenied, TemporalError, Unimplemented
+from common.errors import NotFound, PermissionDenied, TemporalError, Unimplemented
 from frontend.services import Frontend
 
 _DEPLOYMENTS = Unimplemented("Deployments are deprecated and no longer supported, use Worker Deployments instead")
@@ -26,7 +26,6 @@ REFUSALS: dict[str, TemporalError] = {
     "UpdateWorkerVersioningRules": _VERSIONING_RULES,
     "GetWorkerVersioningRules": _VERSIONING_RULES,
     "GetWorkerTaskReachability": _VERSIONING_RULES,
-    "ListArchivedWorkflowExecutions": InvalidArgument("Cluster is not configured for visibility archival."),
     "TriggerWorkflowRule": Unimplemented("method TriggerWorkflowRule not supported"),
     "FetchWorkerConfig": Unimplemented("FetchWorkerConfig command is not enabled."),
     "UpdateWorkerConfig": Unimplemented("UpdateWorkerConfig command is not enabled."),

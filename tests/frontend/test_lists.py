@@ -125,6 +125,10 @@ async def test_closed_executions(setup: Setup, filters: dict[str, Any], query: s
             ws.ListArchivedWorkflowExecutionsRequest(namespace="default"),
             "Cluster is not configured for visibility archival.",
         ),
+        (
+            ws.ListArchivedWorkflowExecutionsRequest(namespace="default", page_size=10_001),
+            "PageSize is larger than allowed 10000.",
+        ),
     ],
 )
 async def test_a_list_with_one_fault(setup: Setup, request_: Any, message: str) -> None:

@@ -15,6 +15,7 @@ from temporalio.api.workflowservice import v1 as ws
 
 from common.contracts.visibility import ListPage
 from common.errors import NotFound, Unavailable
+from frontend.config import FrontendConfig
 from tests.behaviours.harness import Refusal
 
 from .conftest import Setup, passing_time, serving
@@ -302,3 +303,19 @@ async def test_search_attributes_of_one_type_have_no_ceiling(setup: Setup) -> No
     await setup.call(add(**{f"A{i}": KEYWORD for i in range(100)}))
     await setup.call(add(One=KEYWORD))
     assert len(await custom(setup)) == 101
+
+
+async def test_no_remote_cluster_can_be_added(setup: Setup) -> None:
+    nowhere = op.AddOrUpdateRemoteClusterRequest(frontend_address="127.0.0.1:1")
+    far = await passing_time(setup, setup.refused(nowhere))
+    assert far.code == grpc.StatusCode.UNAVAILABLE
+    assert far.message.startswith("Unable connect to remote cluster 127.0.0.1:1 with error: ")
+    own = await setup.refused(op.AddOrUpdateRemoteClusterRequest(frontend_address=setup.address))
+    words = "Unable connect to remote cluster with invalid config: Cannot update current cluster metadata from rpc calls."
+    assert own == Refusal(INVALID, words)
+    async with serving(Setup(config=FrontendConfig(cluster_name="other"))) as other:
+        refused = await setup.refused(op.AddOrUpdateRemoteClusterRequest(frontend_address=other.address))
+    assert refused == Refusal(
+        INVALID,
+        "Unable connect to remote cluster with invalid config: Cannot add remote cluster as global namespace is not supported.",
+    )
