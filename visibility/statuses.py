@@ -14,3 +14,5 @@ STATUS_NAME: dict[int, str] = {
 STATUS_NUMBER: dict[str, WorkflowExecutionStatus.ValueType] = {
     name: WorkflowExecutionStatus.ValueType(value) for value, name in STATUS_NAME.items()
 }
+OPEN = ("Running", "Paused")
+"""Those of runs without a close time."""

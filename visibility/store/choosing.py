@@ -14,11 +14,32 @@ from collections.abc import Iterator
 import msgspec
 
 from common.database import Database, Query
-from visibility.filters.conditions import And, Between, Compare, Condition, HasItem, HasPhrase, StartsWith
+from visibility.filters.conditions import (
+    And,
+    Attribute,
+    Between,
+    Compare,
+    Condition,
+    HasItem,
+    HasPhrase,
+    OneOf,
+    Or,
+    StartsWith,
+)
 from visibility.store.dialects import hidden
 from visibility.store.filtering import where_of_condition
 from visibility.store.indexes import index_name
-from visibility.store.statements import INDEX_EXISTS, Where, count_few, count_few_of, estimate, is_among, runs_with
+from visibility.store.statements import (
+    INDEX_EXISTS,
+    Where,
+    count_few,
+    count_few_of,
+    either_of,
+    estimate,
+    is_among,
+    runs_by,
+    runs_with,
+)
 
 FEW = 2_000
 FEW_ITEMS = 6_000
@@ -34,8 +55,7 @@ _INDEX_OF = {
         "state_transition_count",
     )
 }
-
-
+_COLUMN_INDEXES = ("workflow_id", "workflow_type", "task_queue", "start_time", "execution_time")
 _BY_RUN = "sqlite_autoindex_visibility_1"
 
 
@@ -54,11 +74,35 @@ async def choose(database: Database, *, namespace: str, condition: Condition | N
     if database.dialect == "postgresql":
         return Way(sorts=await _has_few_items(database, namespace=namespace, condition=condition))
     for part in _conjuncts(condition):
-        if words := _sought(part):
-            runs = runs_with(attribute=part.attribute.name, items=words)  # type: ignore[attr-defined]
-            if await _are_few(database, count_few_of(runs, limit=FEW_ITEMS + 1), most=FEW_ITEMS):
-                return Way(index=_BY_RUN, only=is_among(runs))
+        runs = await _few_runs(database, namespace=namespace, condition=part)
+        if runs is not None:
+            return Way(index=_BY_RUN, only=is_among(runs))
     return Way(index=await _index_of_few(database, namespace=namespace, condition=condition))
+
+
+async def _few_runs(database: Database, *, namespace: str, condition: Condition) -> Where | None:
+    """A SELECT of the runs with one of some items or words, or with one of several such things, when they are few."""
+    if isinstance(condition, Or):
+        return await _few_of_any(database, namespace=namespace, conditions=condition.items)
+    if words := _sought(condition):
+        runs = runs_with(attribute=condition.attribute.name, items=words)  # type: ignore[attr-defined]
+        return runs if await _are_few(database, count_few_of(runs, limit=FEW_ITEMS + 1), most=FEW_ITEMS) else None
+    return None
+
+
+async def _few_of_any(database: Database, *, namespace: str, conditions: tuple[Condition, ...]) -> Where | None:
+    """SQLite by itself reads alternatives by their indexes only when each is a plain comparison."""
+    found: list[Where] = []
+    for condition in conditions:
+        runs = await _few_runs(database, namespace=namespace, condition=condition)
+        if runs is None and (index := await _index_of_values(database, condition)):
+            where = _in_namespace(namespace, condition, dialect=database.dialect)
+            if await _are_few(database, count_few(where, index=index, limit=FEW + 1), most=FEW):
+                runs = runs_by(where, index=index)
+        if runs is None:
+            return None
+        found.append(runs)
+    return either_of(found)
 
 
 async def _are_few(database: Database, counted: tuple[Query, list[object]], *, most: int) -> bool:
@@ -109,6 +153,22 @@ def _conjuncts(condition: Condition) -> Iterator[Condition]:
         yield condition
 
 
+async def _index_of_values(database: Database, condition: Condition) -> str:
+    """The index of some values of an attribute, or of a range of them; "" when there is none."""
+    match condition:
+        case Compare(attribute, "=") | OneOf(attribute, is_negated=False) if attribute.column in _COLUMN_INDEXES:
+            return f"visibility_{attribute.column}"
+        case Compare(attribute, "=") | OneOf(attribute, is_negated=False) if not attribute.column:
+            return await _made_index(database, attribute)
+        case _:
+            return await _range_index(database, condition)
+
+
+async def _made_index(database: Database, attribute: Attribute) -> str:
+    name = index_name(attribute)
+    return name if await database.fetch(INDEX_EXISTS, [name]) else ""
+
+
 async def _range_index(database: Database, condition: Condition) -> str:
     """The index of a range of an attribute's values; "" for what is no range, or has none."""
     match condition:
@@ -119,7 +179,6 @@ async def _range_index(database: Database, condition: Condition) -> str:
         ):
             if attribute.column:
                 return _INDEX_OF.get(attribute.column, "")
-            name = index_name(attribute)
-            return name if await database.fetch(INDEX_EXISTS, [name]) else ""
+            return await _made_index(database, attribute)
         case _:
             return ""

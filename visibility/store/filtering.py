@@ -31,6 +31,7 @@ from visibility.filters.conditions import (
     StartsWith,
 )
 from visibility.models import Visibility
+from visibility.statuses import OPEN
 from visibility.store.dialects import DIALECTS, Dialect
 from visibility.store.expressions import Param, Sql
 from visibility.store.statements import NEVER, Where, closing
@@ -39,7 +40,6 @@ _MOST_PARAMETERS = 30_000
 """SQLite takes 32,766 in a statement."""
 _LAST_CODE_POINT = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
-_OPEN = ("Running", "Paused")
 _COMMON = ("Running", "Completed")
 
 
@@ -49,7 +49,16 @@ def where_of(read: Filter, *, dialect: str) -> Where | None:
 
 
 def where_of_condition(condition: Condition, *, dialect: str) -> Where:
-    sql, params = _compiled(q_of(condition, dialect=dialect), dialect=dialect)
+    return _where(q_of(condition, dialect=dialect), dialect=dialect)
+
+
+def where_without_hints(condition: Condition, *, dialect: str) -> Where:
+    """With no column but those that the condition speaks of."""
+    return _where(_Builder(DIALECTS[dialect]).q(condition), dialect=dialect)
+
+
+def _where(q: Q, *, dialect: str) -> Where:
+    sql, params = _compiled(q, dialect=dialect)
     if len(params) > _MOST_PARAMETERS:
         raise unsupported(f"a filter with {len(params)} values, {_MOST_PARAMETERS} are the most")
     return Where(f"({sql})", *params)
@@ -162,7 +171,7 @@ def _hints(conjunct: Condition, dialect: Dialect) -> Iterator[Sql]:
     close = closing(dialect.name).replace("%", "%%")
     match conjunct:
         case Compare(Attribute("ExecutionStatus"), "=", status):
-            yield Sql(f"{close} {'=' if status in _OPEN else '<'} {_never(dialect)}")
+            yield Sql(f"{close} {'=' if status in OPEN else '<'} {_never(dialect)}")
             if status not in _COMMON:
                 yield Sql("NOT (", F("status"), " IN ('Running', 'Completed'))")
         case Compare(Attribute("RootWorkflowId"), "=", value):
@@ -181,7 +190,9 @@ def _hints(conjunct: Condition, dialect: Dialect) -> Iterator[Sql]:
 
 def _either_root(root: F, own: F, value: Any) -> Sql:
     """Most runs are their own root, and the index on roots has only the others."""
-    return Sql("((NOT (", F("root_run_id"), " = ", F("run_id"), ") AND ", root, " = ", value, ") OR (", own, " = ", value, "))")
+    return Sql(
+        "((NOT (", F("root_run_id"), " = ", F("run_id"), ") AND ", root, " = ", value, ") OR (", own, " = ", value, "))"
+    )
 
 
 def _never(dialect: Dialect) -> str:

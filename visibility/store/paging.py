@@ -46,12 +46,19 @@ def read_token(token: bytes) -> Place | None:
     return place
 
 
-def after(place: Place, *, dialect: str) -> list[Where]:
-    """Rows behind the place, as conditions for an index to serve, one after the other until the page is full."""
+def after(place: Place, *, dialect: str, is_sorted: bool = False) -> list[Where]:
+    """Rows behind the place, as conditions for an index to serve, one after the other until the page is full.
+
+    `is_sorted`: for rows that are found otherwise and sorted, a condition that SQLite takes for no way to them (a `+` hides a
+    column from its planner, which would skip through an index by its later columns).
+    """
     close = closing(dialect)
     times = (place.close_time, place.start_time)
     if dialect == "postgresql":
         sql = f"({close}, start_time) <= (%s, %s) AND NOT ({close} = %s AND start_time = %s AND run_id <= %s)"
+        return [Where(sql, *times, *times, place.run_id)]
+    if is_sorted:
+        sql = f"(+{close}, +start_time) <= (%s, %s) AND NOT (+{close} = %s AND +start_time = %s AND +run_id <= %s)"
         return [Where(sql, *times, *times, place.run_id)]
     # SQLite takes a comparison of pairs by no index. Runs that closed at one time are few, but open ones are many.
     same = f"{close} = %s AND start_time <= %s AND NOT (start_time = %s AND run_id <= %s)"

@@ -34,11 +34,44 @@ FORGET_DELETED = RowsQuery(
     columns={"before": "time"},
 )
 
+_OF_GROUP = "namespace, workflow_type, status"
+_DIFFERENT = (
+    f"SELECT {_OF_GROUP}, CAST(sum(number) AS bigint) AS number FROM ("
+    f"SELECT {_OF_GROUP}, count(*) AS number FROM visibility WHERE division IS NULL AND namespace <> '' GROUP BY {_OF_GROUP} "
+    f"UNION ALL SELECT {_OF_GROUP}, -number FROM visibility_counts) AS found GROUP BY {_OF_GROUP} HAVING sum(number) <> 0"
+)
+
+# By how much the rows are more than what is counted of their group, where that is not nothing.
+MISCOUNTED = Query("miscounted_visibility", _DIFFERENT)
+
+# Add what the counts lack. What others write meanwhile is seen by both of its halves or by none.
+RECOUNT = Query(
+    "recount_visibility",
+    f"INSERT INTO visibility_counts ({_OF_GROUP}, number) SELECT * FROM ({_DIFFERENT}) WHERE true "
+    f"ON CONFLICT ({_OF_GROUP}) DO UPDATE SET number = number + excluded.number",
+    postgresql=f"INSERT INTO visibility_counts ({_OF_GROUP}, number) {_DIFFERENT}",
+)
+
 # Whether SQLite has an index of that name.
 INDEX_EXISTS = Query(
     "visibility_index_exists",
     "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?",
     postgresql="SELECT 1 WHERE to_regclass($1) IS NOT NULL",
+)
+
+# Sum up what is counted of each group: on PostgreSQL of those that have several rows, by one process at a time; on SQLite each
+# has one, and goes when it says nothing.
+FOLD_COUNTS = Query(
+    "fold_visibility_counts",
+    "DELETE FROM visibility_counts WHERE number = 0",
+    postgresql=(
+        "WITH folded AS (DELETE FROM visibility_counts c USING (SELECT namespace, workflow_type, status FROM visibility_counts "
+        "WHERE (SELECT pg_try_advisory_xact_lock(hashtext('visibility_counts'))) "
+        "GROUP BY namespace, workflow_type, status HAVING count(*) > 1) g "
+        "WHERE (c.namespace, c.workflow_type, c.status) = (g.namespace, g.workflow_type, g.status) RETURNING c.*) "
+        "INSERT INTO visibility_counts (namespace, workflow_type, status, number) "
+        "SELECT namespace, workflow_type, status, sum(number) FROM folded GROUP BY 1, 2, 3 HAVING sum(number) <> 0"
+    ),
 )
 
 
@@ -71,6 +104,13 @@ def count(where: Where, *, group_by: str = "", index: str = "") -> tuple[Query, 
     return _query("count_visibility", sql), list(where.params)
 
 
+def count_groups(where: Where, *, group_by: str = "") -> tuple[Query, list[object]]:
+    """The same without looking at a run, of a condition on types and statuses."""
+    found = f"CAST(coalesce(sum(number), 0) AS bigint) FROM visibility_counts WHERE {where.sql}"
+    sql = f"SELECT {group_by}, {found} GROUP BY 1 HAVING sum(number) <> 0" if group_by else f"SELECT {found}"
+    return _query("count_visibility_groups", sql), list(where.params)
+
+
 def count_few(where: Where, *, index: str, limit: int) -> tuple[Query, list[object]]:
     """How many rows fulfil the condition, no more than `limit`, looking at nothing but the index."""
     sql = f"SELECT count(*) FROM (SELECT 1 FROM visibility{_by(index)} WHERE {where.sql} LIMIT %s)"
@@ -81,6 +121,16 @@ def runs_with(*, attribute: str, items: Sequence[str]) -> Where:
     """Of SQLite's table of items: those of an attribute, as a SELECT of their runs."""
     marks = ", ".join(["%s"] * len(items))
     return Where(f"SELECT run_id FROM visibility_items WHERE attribute = %s AND item IN ({marks})", attribute, *items)
+
+
+def runs_by(where: Where, *, index: str) -> Where:
+    """Runs that fulfil the condition, found by the index, as a SELECT."""
+    return Where(f"SELECT run_id FROM visibility{_by(index)} WHERE {where.sql}", *where.params)
+
+
+def either_of(runs: Sequence[Where]) -> Where:
+    """All that one of several SELECTs of runs gives."""
+    return Where(" UNION ALL ".join(of.sql for of in runs), *(param for of in runs for param in of.params))
 
 
 def is_among(runs: Where) -> Where:

@@ -26,12 +26,13 @@ class Command(BaseCommand):
 
         shown = list(shown_orphans())
         repairs = options["repair_visibility"]
-        totals, differing, repaired = asyncio.run(self.verify(shown if repairs else None))
+        totals, differing, repaired, miscounted = asyncio.run(self.verify(shown if repairs else None))
         found = totals.differences
         if repairs:
             found -= differing
-            self.stdout.write(f"read model: {repaired} rows repaired")
-        for text in [*orphans(), *([] if repairs else named("visibility", [intent.run_id for intent in shown]))]:
+            self.stdout.write(f"read model: {repaired} rows repaired, {len(miscounted)} counts")
+        wrong = [] if repairs else [f"counts of the read model: {text}" for text in miscounted]
+        for text in [*orphans(), *wrong, *([] if repairs else named("visibility", [intent.run_id for intent in shown]))]:
             found += 1
             self.stdout.write(text)
         summary = f"{totals.runs} runs with {totals.events} events: {found} differences"
@@ -39,9 +40,9 @@ class Command(BaseCommand):
             raise CommandError(summary)
         self.stdout.write(summary)
 
-    async def verify(self, orphans: Any) -> tuple[Any, int, int]:
-        """The totals, how many differences were the read model's, and how many of its rows were repaired: those of
-        `orphans` and those that differ, unless it is None."""
+    async def verify(self, orphans: Any) -> tuple[Any, int, int, list[str]]:
+        """The totals, how many differences were the read model's, how many of its rows were repaired (those of
+        `orphans` and those that differ, unless it is None), and which of its counts were wrong."""
         from history.config import HistoryConfig
         from history.store import open_execution_store
         from history.verify import Difference, Verifier
@@ -71,7 +72,10 @@ class Command(BaseCommand):
             if orphans is not None:
                 runs = list(dict.fromkeys((found.shard_id, found.run_id) for found in of_read_model))
                 repaired = await repair(runs=runs, orphans=orphans, store=store, visibility=visibility)
-            return totals, len(of_read_model), repaired
+            miscounted = await visibility.miscounted()
+            if miscounted and orphans is not None:
+                await visibility.recount()
+            return totals, len(of_read_model), repaired, miscounted
         finally:
             for database in opened.values():
                 await database.stop()
