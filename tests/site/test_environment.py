@@ -112,6 +112,20 @@ def test_callback_addresses(given: Given) -> None:
         environment.read_callback_addresses(given("https://example.com/path"), name=NAME)
 
 
+@pytest.mark.parametrize("text", [None, "", "http://localhost:8081", "https://codec.example.com/base"])
+def test_web_address(given: Given, text: str | None) -> None:
+    assert environment.read_web_address(given(text), name=NAME) == (text or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["localhost:8081", "ftp://x", "http://", "http://a:b", "http://u:p@x", "http://x?a=1", "http://[x", "http://x:0"],
+)
+def test_wrong_web_address_is_refused_by_name(given: Given, text: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"^{NAME} is"):
+        environment.read_web_address(given(text), name=NAME)
+
+
 def test_secret_key_is_made_once_and_kept_private(tmp_path: Path) -> None:
     file = tmp_path / ".secret_key"
     key = resolve_secret_key(given="", debug=True, keep_in=file)
@@ -158,6 +172,8 @@ def test_secret_key_that_cannot_be_kept_is_refused_by_name(tmp_path: Path) -> No
         ({"FRONTEND_PORT": "http"}, "FRONTEND_PORT is 'http'"),
         ({"NUM_HISTORY_SHARDS": "0"}, "NUM_HISTORY_SHARDS is '0'"),
         ({"MATCHING_PARTITIONS": "many"}, "MATCHING_PARTITIONS is 'many'"),
+        ({"MATCHING_QUEUE_PARTITIONS": "orders=0"}, "MATCHING_QUEUE_PARTITIONS is 'orders=0'"),
+        ({"MATCHING_QUEUE_PARTITIONS": "a=2,a=3"}, "MATCHING_QUEUE_PARTITIONS is 'a=3'"),
         ({"SUGGEST_CONTINUE_AS_NEW_EVENTS": "-5"}, "SUGGEST_CONTINUE_AS_NEW_EVENTS is '-5'"),
         ({"DEBUG": "false", "SECRET_KEY": ""}, "SECRET_KEY is not set"),
         ({"DATABASE_URL": "mysql://u:pass-word@h/d"}, "DATABASE_URL must be"),
