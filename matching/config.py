@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 
 class MatchingConfig(Struct, kw_only=True, frozen=True):
     partitions: int = 1
-    """Of every normal queue, unless its user data says otherwise. Ours; upstream's is 4."""
+    """Of every normal queue that `queue_partitions` does not name. Ours; upstream's is 4."""
+    queue_partitions: Mapping[str, int] = field(default_factory=dict)
+    """By "namespace/queue", or by the queue's name alone for those of all namespaces."""
+    forwarded_polls: int = 1
+    """Polls that a host without the root lends to it at a time. Source: upstream's forwarderMaxOutstandingPolls."""
+    forwarded_tasks: int = 8
+    """Tasks that a host without the root offers there at a time. Upstream's is 1."""
+    offer_wait: timedelta = timedelta(seconds=10)
+    """How long a stored task waits at the root for a poller before it is offered anew."""
+    forward_retry: timedelta = timedelta(seconds=1)
+    """After a failure to reach the root."""
+    keep_loaded: timedelta = timedelta(minutes=1)
+    """How often a root that is polled has the other hosts load what they hold of its queue."""
+    user_data_refresh: timedelta = timedelta(seconds=10)
+    """With several hosts: a change of user data is known to all of them after this at the latest, and usually at once."""
+    ask_others: timedelta = timedelta(seconds=3)
+    """How long other hosts are given to take note of something."""
     long_poll: timedelta = timedelta(minutes=1)
     empty_poll_margin: timedelta = timedelta(seconds=1)
     """An empty poll answers this much before the caller's own deadline."""
@@ -79,3 +96,10 @@ class MatchingConfig(Struct, kw_only=True, frozen=True):
     worker_ttl: timedelta = timedelta(minutes=5)
     """A worker is forgotten this long after its last heartbeat."""
     workers_limit: int = 100_000
+
+    def partitions_of(self, *, namespace: str, family: str) -> int:
+        """The number of partitions of a normal queue, of each of its kinds. Hosts and callers must agree on it."""
+        if not self.queue_partitions:
+            return self.partitions
+        named = self.queue_partitions.get(f"{namespace}/{family}") or self.queue_partitions.get(family)
+        return named or self.partitions

@@ -13,8 +13,8 @@ from common.contracts.matching import AddTask
 from matching.records import DEFAULT_PRIORITY, QueueTask, SpooledTask
 
 if TYPE_CHECKING:
-    from matching.matcher import Poller
     from matching.physical_queue import PhysicalQueue
+    from matching.waiting_tasks import Given
 
 Level = tuple[int, int]
 """(pass, task id): the order of the tasks of one priority."""
@@ -45,7 +45,7 @@ class Delivery:
     expires_at: datetime | None = None
     level: Level = (0, 0)
     queue: PhysicalQueue | None = None
-    waiter: asyncio.Future[Poller | None] | None = None
+    waiter: asyncio.Future[Given] | None = None
     attempts: int = 0
     """Starts that failed for a reason that may pass."""
     dropped: bool = field(default=False)
@@ -101,4 +101,27 @@ def queue_task(delivery: Delivery) -> QueueTask:
         priority_key=delivery.priority,
         fairness_key=delivery.fairness_key,
         fairness_weight=delivery.weight,
+    )
+
+
+def task_to_offer(delivery: Delivery, *, namespace: str, task_queue: str) -> AddTask:
+    """What another host is told of a delivery that waits here."""
+    task = delivery.task
+    if isinstance(task, AddTask):
+        return task
+    return AddTask(
+        kind="activity" if task.kind == "activity" else "workflow",
+        namespace=namespace,
+        task_queue=task_queue,
+        workflow_id=task.workflow_id,
+        run_id=task.run_id,
+        scheduled_event_id=task.scheduled_event_id,
+        attempt=task.attempt,
+        stamp=task.stamp,
+        expires_at=delivery.expires_at,
+        scheduled_at=task.scheduled_at,
+        priority=Priority(
+            priority_key=delivery.priority, fairness_key=delivery.fairness_key, fairness_weight=delivery.weight
+        ),
+        version_directive=task.version_directive,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableSequence, Sequence
 from datetime import timedelta
 
 from temporalio.api.enums.v1 import BuildIdTaskReachability, TaskQueueType
 from temporalio.api.taskqueue.v1 import (
+    PollerInfo,
     TaskIdBlock,
     TaskQueuePartitionMetadata,
     TaskQueueStats,
@@ -110,10 +111,37 @@ def describe_versions(
     return response
 
 
-def list_partitions(*, task_queue: str, count: int, host: str) -> list[TaskQueuePartitionMetadata]:
+def add_description(whole: ws.DescribeTaskQueueResponse, part: ws.DescribeTaskQueueResponse) -> None:
+    """Take into the root's description what another host says of what it holds."""
+    _add_pollers(whole.pollers, part.pollers)
+    if part.HasField("stats"):
+        whole.stats.CopyFrom(merged([whole.stats, part.stats]))
+    for priority, stats in part.stats_by_priority_key.items():
+        whole.stats_by_priority_key[priority].CopyFrom(merged([whole.stats_by_priority_key[priority], stats]))
+    for build_id, version in part.versions_info.items():
+        for kind, info in version.types_info.items():
+            mine = whole.versions_info[build_id].types_info[kind]
+            _add_pollers(mine.pollers, info.pollers)
+            if info.HasField("stats"):
+                mine.stats.CopyFrom(merged([mine.stats, info.stats]))
+
+
+def _add_pollers(mine: MutableSequence[PollerInfo], theirs: Iterable[PollerInfo]) -> None:
+    """A poller that was at several hosts is listed once, as it was seen last."""
+    places = {poller.identity: place for place, poller in enumerate(mine)}
+    for poller in theirs:
+        place = places.get(poller.identity)
+        if place is None:
+            mine.append(poller)
+        elif poller.last_access_time.ToNanoseconds() > mine[place].last_access_time.ToNanoseconds():
+            mine[place].CopyFrom(poller)
+
+
+def list_partitions(*, task_queue: str, hosts: Sequence[str]) -> list[TaskQueuePartitionMetadata]:
+    """`hosts` of the partitions, the root's first."""
     return [
         TaskQueuePartitionMetadata(key=partition_name(task_queue=task_queue, partition=number), owner_host_name=host)
-        for number in range(count)
+        for number, host in enumerate(hosts)
     ]
 
 

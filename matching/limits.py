@@ -1,5 +1,5 @@
 """How fast a task queue may dispatch: the rate set by UpdateTaskQueueConfig, else by its workers' polls, and a rate for each
-fairness key scaled by the key's weight."""
+fairness key scaled by the key's weight. A host that holds some of a queue's partitions has that share of the rates."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from matching.rates import RateLimiter
 
 
 class DispatchLimits:
-    def __init__(self, *, clock: Clock, config: MatchingConfig) -> None:
+    def __init__(self, *, clock: Clock, config: MatchingConfig, share: float = 1.0) -> None:
+        """`share` of the whole queue's rates."""
         self._clock = clock
+        self._share = share
         self._config = config
         self._burst_s = config.rate_burst.total_seconds()
         self._api_rate: float | None = None
@@ -55,7 +57,7 @@ class DispatchLimits:
         return self._weights.get(key, given) if self._weights else given
 
     def effective(self) -> tuple[float, RateLimitSource.ValueType]:
-        """Tasks per second, and who set it."""
+        """Tasks per second of the whole queue, and who set it."""
         if self._api_rate is not None:
             return self._api_rate, RateLimitSource.RATE_LIMIT_SOURCE_API
         if self._worker_rate is not None:
@@ -81,11 +83,18 @@ class DispatchLimits:
         if self._key_rate is not None:
             limiter = self._keys.pop(key, None)
             if limiter is None:
-                limiter = RateLimiter(rate=self._key_rate * weight, burst_s=self._burst_s)
+                limiter = RateLimiter(rate=self._key_rate * weight * self._share, burst_s=self._burst_s)
             self._keys[key] = limiter
             limiter.take(now)
             if len(self._keys) > self._config.fairness_keys_tracked:
                 self._keys.popitem(last=False)
+
+    def give_back(self, key: str) -> None:
+        """It is not dispatched after all."""
+        if self._whole is not None:
+            self._whole.give_back()
+        if self._key_rate is not None and (limiter := self._keys.get(key)) is not None:
+            limiter.give_back()
 
     def limited_lately(self) -> bool:
         """Whether a limit held a task back in the last half minute."""
@@ -100,7 +109,9 @@ class DispatchLimits:
         rate = self._api_rate if self._api_rate is not None else self._worker_rate
         if rate is None:
             self._whole = None
-        elif self._whole is None:
+            return
+        rate *= self._share
+        if self._whole is None:
             self._whole = RateLimiter(rate=rate, burst_s=self._burst_s)
         elif rate != self._whole.rate:
             self._whole = self._whole.with_rate(rate, burst_s=self._burst_s, now=self._clock.monotonic())

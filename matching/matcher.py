@@ -22,14 +22,27 @@ class Reload(Exception):
 class Poller:
     """One outstanding long poll. `answer` is an API response, or None when nothing came in time."""
 
-    __slots__ = ("answer", "began", "ended", "expired", "identity", "instance_key", "request", "reserved", "timer")
+    __slots__ = (
+        "answer",
+        "began",
+        "ended",
+        "expired",
+        "identity",
+        "instance_key",
+        "request",
+        "reserved",
+        "timer",
+        "until",
+    )
 
-    def __init__(self, *, request: Any, identity: str, instance_key: str, began: float) -> None:
+    def __init__(self, *, request: Any, identity: str, instance_key: str, began: float, until: datetime) -> None:
         self.request = request
         self.identity = identity
         self.instance_key = instance_key
         self.began = began
         """Monotonic seconds."""
+        self.until = until
+        """When it is answered, empty if need be."""
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.reserved = False
         self.expired = False
@@ -60,9 +73,9 @@ class Matcher:
         """Waiting and reserved ones."""
         return len(self._waiting) + self._reserved
 
-    async def wait(self, poller: Poller, *, until: datetime) -> Any:
-        """The poller's answer, None when `until` came first. Raises Reload. Called after `enter`."""
-        poller.timer = self._clock.call_at(until, lambda: self._expire(poller))
+    async def wait(self, poller: Poller) -> Any:
+        """The poller's answer, None when its time came first. Raises Reload. Called after `enter`."""
+        poller.timer = self._clock.call_at(poller.until, lambda: self._expire(poller))
         try:
             return await poller.answer
         finally:

@@ -67,5 +67,9 @@ class RateLimiter:
             return float("inf")
         return max(0.0, self._ready - now)
 
+    def give_back(self) -> None:
+        """A task that was taken is not dispatched after all."""
+        self._ready -= self._interval
+
     def take(self, now: float) -> None:
         self._ready = max(self._ready, now - self._burst + self._interval) + self._interval

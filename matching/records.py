@@ -140,8 +140,6 @@ class UserData(Record, kw_only=True):
     """By kind: what UpdateTaskQueueConfig set."""
     fairness_weights: dict[str, dict[str, float]] = field(default_factory=dict)
     """By kind: fairness key → overriding weight."""
-    partitions: dict[str, int] = field(default_factory=dict)
-    """By kind: a number of partitions other than the setting's."""
     deployments: dict[str, object] = field(default_factory=dict)
     """Worker versioning of this family (by kind), owned by the deployment code."""
     updated_at: datetime

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import logging
+from datetime import datetime, timedelta
 from typing import Any
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -14,23 +15,28 @@ from common.clock import Clock
 from common.contracts.history import HistoryClient
 from common.contracts.matching import AddTask, QueryWorkflow, QueueType, StickyWorkerUnavailable
 from common.contracts.tokens import QueryToken, decode_token, encode_token
-from common.errors import InvalidArgument, QueueOwnershipLost, Unavailable
+from common.errors import InvalidArgument, QueueOwnershipLost, TemporalError, Unavailable
 from common.rpc.errors import HostUnreachable
-from common.service import Service
+from common.service import RestartPolicy, Service, TaskLoop
 from matching.config import MatchingConfig
 from matching.delivery import arriving
-from matching.describe import KINDS, describe_partition, describe_versions, list_partitions
+from matching.describe import KINDS, add_description, describe_partition, describe_versions, list_partitions
 from matching.matcher import Poller, Reload
 from matching.names import parse_partition, parse_physical_queue
+from matching.other_hosts import OtherHosts
+from matching.placement import Alone, Placement
 from matching.queries import QueryAnswers
+from matching.records import UserData
 from matching.routing import poll_version, task_version
 from matching.shutdowns import ShutDownWorkers
 from matching.starts import Starter
 from matching.store.base import TaskStore, UserDataStore
 from matching.task_queue import TaskQueue
-from matching.task_queues import Owns, TaskQueueKey, TaskQueues, owns_all
+from matching.task_queues import TaskQueueKey, TaskQueues
 from matching.user_data import Change, UserDataManager, check_config, with_config
 from matching.workers import WorkerRegistry
+
+log = logging.getLogger(__name__)
 
 RELOADS = 10
 """How often one call follows its queue through reloads before it tells its caller to come again."""
@@ -39,7 +45,8 @@ RELOADS = 10
 class MatchingService(Service):
     """Implements `common.contracts.matching.MatchingClient`. `host` is the name of this process in the cluster.
 
-    `owns` says which queue families belong to this host; call `queues.rebalance` when its answers change.
+    `placement` says what this host holds of which queue; call `queues.rebalance` when its answers change. `others.client`
+    reaches all Matching hosts.
     """
 
     def __init__(
@@ -51,14 +58,16 @@ class MatchingService(Service):
         host: str,
         *,
         user_data: UserDataStore,
-        owns: Owns = owns_all,
+        placement: Placement | None = None,
     ) -> None:
         super().__init__(name="matching")
+        self._placement = placement or Alone(host=host)
         self._history = history
         self._clock = clock
         self._config = config
         self._host = host
         self._user_data = UserDataManager(store=user_data, clock=clock)
+        self.others = OtherHosts(client=self, placement=self._placement, host=host, clock=clock, config=config)
         self.queues = TaskQueues(
             store=store,
             user_data=self._user_data,
@@ -66,8 +75,10 @@ class MatchingService(Service):
             clock=clock,
             config=config,
             host=host,
-            owns=owns,
+            placement=self._placement,
+            others=self.others,
         )
+        self._refreshing = TaskLoop(name="user data", run=self._refresh_regularly, restart=RestartPolicy(), clock=clock)
         self._answers = QueryAnswers(clock=clock)
         self._shut_down = ShutDownWorkers(clock=clock, config=config)
         self._workers = WorkerRegistry(clock=clock, config=config)
@@ -76,6 +87,7 @@ class MatchingService(Service):
     async def start(self) -> None:
         self._running = True
         self.queues.start()
+        await self._refreshing.start()
 
     async def stop(self) -> None:
         """End the polls with empty answers, save all progress, unload everything."""
@@ -83,7 +95,9 @@ class MatchingService(Service):
             return
         self._running = False
         for queue in self.queues:
-            queue.matcher.end()
+            queue.end_polls()
+        await self._refreshing.stop()
+        await self.others.stop()
         await self.queues.stop()
 
     # tasks
@@ -110,19 +124,39 @@ class MatchingService(Service):
             raise StickyWorkerUnavailable(f"Nobody polls sticky task queue {name}.")
         return await self.queues.load(key)
 
+    async def offer_task(self, request: AddTask, *, patience: timedelta) -> bool:
+        name, _ = parse_partition(request.task_queue)
+        key = TaskQueueKey(request.namespace, name, request.kind, task_version(request))
+        for _ in range(RELOADS):
+            self._check_running()
+            queue = self.queues.loaded(key) or await self.queues.load(key)
+            if not queue.is_root:
+                raise self._not_root(key)
+            try:
+                return await queue.offer(arriving(request, now=self._clock.now()), patience=patience)
+            except QueueOwnershipLost:
+                continue
+        raise Unavailable(f"Task queue {request.task_queue} changes hands too often.")
+
+    def _not_root(self, key: TaskQueueKey) -> QueueOwnershipLost:
+        self._placement.owns(namespace=key.namespace, family=key.name, partition=0)
+        return QueueOwnershipLost(physical_queue=f"{key.namespace}/{key.kind}/{key.name}")
+
     # polls
 
     async def poll_workflow_task_queue(
-        self, request: ws.PollWorkflowTaskQueueRequest
+        self, request: ws.PollWorkflowTaskQueueRequest, *, forwarded: bool = False
     ) -> ws.PollWorkflowTaskQueueResponse:
-        return await self._poll(request, "workflow") or ws.PollWorkflowTaskQueueResponse()
+        answer = await self._poll(request, "workflow", forwarded=forwarded)
+        return answer or ws.PollWorkflowTaskQueueResponse()
 
     async def poll_activity_task_queue(
-        self, request: ws.PollActivityTaskQueueRequest
+        self, request: ws.PollActivityTaskQueueRequest, *, forwarded: bool = False
     ) -> ws.PollActivityTaskQueueResponse:
-        return await self._poll(request, "activity") or ws.PollActivityTaskQueueResponse()
+        answer = await self._poll(request, "activity", forwarded=forwarded)
+        return answer or ws.PollActivityTaskQueueResponse()
 
-    async def _poll(self, request: Any, kind: QueueType) -> Any:
+    async def _poll(self, request: Any, kind: QueueType, *, forwarded: bool) -> Any:
         """The response, None when nothing came in time."""
         task_queue = request.task_queue
         name, _ = parse_partition(task_queue.name)
@@ -132,9 +166,13 @@ class MatchingService(Service):
         began = self._clock.monotonic()
         while self._running and not self._shut_down.has(instance_key):
             queue = self.queues.loaded(key) or await self.queues.load(key, normal_name=task_queue.normal_name)
-            poller = Poller(request=request, identity=request.identity, instance_key=instance_key, began=began)
+            if forwarded and not queue.is_root:
+                raise self._not_root(key)
+            poller = Poller(
+                request=request, identity=request.identity, instance_key=instance_key, began=began, until=until
+            )
             try:
-                return await queue.poll(poller, until=until)
+                return await queue.poll(poller)
             except Reload:
                 await self._clock.sleep(self._config.reload_delay)
                 if self._clock.now() >= until:
@@ -145,26 +183,35 @@ class MatchingService(Service):
         """Ends the worker's outstanding polls with empty answers and closes its sticky queue to new tasks."""
         self._shut_down.add(request.worker_instance_key)
         if request.HasField("worker_heartbeat"):
-            self._workers.heard(namespace=request.namespace, heartbeats=[request.worker_heartbeat])
+            self._workers.leaves(
+                namespace=request.namespace,
+                heartbeat=request.worker_heartbeat,
+                is_kept_here=self._placement.keeps_workers(request.namespace),
+            )
         for queue in self.queues:
             if queue.namespace != request.namespace:
                 continue
             if request.sticky_task_queue and queue.is_sticky and queue.name == request.sticky_task_queue:
                 queue.close()
             if request.worker_instance_key:
-                queue.matcher.end(instance_key=request.worker_instance_key)
+                queue.end_polls(instance_key=request.worker_instance_key)
             if request.identity and queue.name == request.task_queue:
                 queue.pollers.remove(request.identity)
         return ws.ShutdownWorkerResponse()
 
     async def has_recent_poller(self, *, namespace: str, task_queue: str, kind: QueueType) -> bool:
-        """Whether a poller waits on the queue or polled in the last minute."""
-        name, _ = parse_partition(task_queue)
+        """Whether a poller waits on the queue or polled in the last minute: at this host when a partition is named, else
+        at any."""
+        name, partition = parse_partition(task_queue)
         queue = self.queues.loaded(TaskQueueKey(namespace, name, kind))
-        if queue is None:
-            return False
-        window = self._config.recent_poller_window.total_seconds()
-        return queue.matcher.outstanding > 0 or queue.pollers.seconds_since_poll() <= window
+        if queue is not None and queue.has_poller(self._config.recent_poller_window):
+            return True
+        others = [] if partition else self.others.partitions(namespace=namespace, family=name)
+        found = await self.others.ask(
+            others,
+            lambda other: self.others.client.has_recent_poller(namespace=namespace, task_queue=other, kind=kind),
+        )
+        return any(found)
 
     # queries
 
@@ -225,13 +272,32 @@ class MatchingService(Service):
 
     async def describe_task_queue(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse:
         name, partition = parse_partition(request.task_queue.name)
+        is_enhanced = request.api_mode == DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED
+        if partition and request.report_stats and not is_enhanced:
+            raise InvalidArgument("DescribeTaskQueue stats are only supported for the root partition")
+        response = await self.describe_partitions(request)
+        if partition or request.task_queue.normal_name:
+            return response
+        others = self.others.partitions(namespace=request.namespace, family=name)
+        for part in await self.others.ask(others, lambda other: self._described_elsewhere(request, other)):
+            add_description(response, part)
+        return response
+
+    async def _described_elsewhere(
+        self, request: ws.DescribeTaskQueueRequest, partition: str
+    ) -> ws.DescribeTaskQueueResponse:
+        asked = ws.DescribeTaskQueueRequest()
+        asked.CopyFrom(request)
+        asked.task_queue.name = partition
+        return await self.others.client.describe_partitions(asked)
+
+    async def describe_partitions(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse:
+        name, partition = parse_partition(request.task_queue.name)
         if request.api_mode == DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED:
             return await self._describe_versions(request, name)
         kind = KINDS.get(request.task_queue_type or TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW)
         if kind is None:
             raise InvalidArgument(f"Invalid task queue type {request.task_queue_type}.")
-        if partition and request.report_stats:
-            raise InvalidArgument("DescribeTaskQueue stats are only supported for the root partition")
         key = TaskQueueKey(request.namespace, name, kind)
         queue = await self.queues.load(key, normal_name=request.task_queue.normal_name)
         return describe_partition(queue, request, partition=partition)
@@ -257,20 +323,22 @@ class MatchingService(Service):
         self, request: ws.ListTaskQueuePartitionsRequest
     ) -> ws.ListTaskQueuePartitionsResponse:
         name, _ = parse_partition(request.task_queue.name)
-        data = await self._user_data.load(namespace=request.namespace, task_queue=name)
-
-        def count(kind: str) -> int:
-            return data.partitions.get(kind, self._config.partitions)
-
+        partitions = list_partitions(
+            task_queue=name,
+            hosts=[
+                self._placement.host(namespace=request.namespace, family=name, partition=partition)
+                for partition in range(self._config.partitions_of(namespace=request.namespace, family=name))
+            ],
+        )
         return ws.ListTaskQueuePartitionsResponse(
-            activity_task_queue_partitions=list_partitions(task_queue=name, count=count("activity"), host=self._host),
-            workflow_task_queue_partitions=list_partitions(task_queue=name, count=count("workflow"), host=self._host),
+            activity_task_queue_partitions=partitions, workflow_task_queue_partitions=partitions
         )
 
     async def update_task_queue_config(
         self, request: ws.UpdateTaskQueueConfigRequest
     ) -> ws.UpdateTaskQueueConfigResponse:
-        """Rate limits and fairness weights of one kind of a queue. In force at once."""
+        """Rate limits and fairness weights of one kind of a queue. In force at once, at the other hosts too; at one that
+        can't be reached for now after `config.user_data_refresh`."""
         check_config(request)
         name, _ = parse_partition(request.task_queue)
         kind = KINDS.get(request.task_queue_type)
@@ -281,12 +349,37 @@ class MatchingService(Service):
         return ws.UpdateTaskQueueConfigResponse(config=data.configs[kind])
 
     async def update_user_data(self, *, namespace: str, task_queue: str, change: Change) -> Any:
-        """Change a family's user data under compare-and-set; its loaded queues take it over at once."""
+        """Change a family's user data under compare-and-set; its loaded queues take it over at once, wherever they are."""
         data = await self._user_data.update(namespace=namespace, task_queue=task_queue, change=change)
-        for queue in self.queues:
-            if queue.namespace == namespace and (queue.normal_name or queue.name) == task_queue:
-                queue.take_user_data(data)
+        self._take_user_data(data)
+        await self.others.refresh_user_data(namespace=namespace, family=task_queue)
         return data
+
+    def _take_user_data(self, data: UserData) -> None:
+        for queue in self.queues:
+            if queue.namespace == data.namespace and queue.family == data.task_queue:
+                queue.take_user_data(data)
+
+    async def refresh_user_data(self, *, namespace: str, task_queue: str) -> None:
+        name, _ = parse_partition(task_queue)
+        self._take_user_data(await self._user_data.load(namespace=namespace, task_queue=name))
+
+    async def _refresh_regularly(self) -> None:
+        """Whoever changed user data may not have known all hosts, or not have reached them."""
+        while True:
+            await self._clock.sleep(self._config.user_data_refresh)
+            if not self._placement.is_shared:
+                continue
+            for namespace, family in {(queue.namespace, queue.family) for queue in self.queues}:
+                try:
+                    await self.refresh_user_data(namespace=namespace, task_queue=family)
+                except TemporalError as error:
+                    log.info("the user data of %s could not be looked at: %s", family, error)
+
+    async def load_task_queue(self, *, namespace: str, task_queue: str, kind: QueueType, version: str = "") -> None:
+        name, _ = parse_partition(task_queue)
+        queue = await self.queues.load(TaskQueueKey(namespace, name, kind, version))
+        queue.stay()
 
     async def unload_task_queue(self, *, physical_queue: str, normal_name: str = "") -> bool:  # noqa: ARG002  places the call
         key = parse_physical_queue(physical_queue)

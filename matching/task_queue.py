@@ -2,7 +2,7 @@
 the rest. Everything here runs on the event loop; what does not `await` is atomic.
 
 All partitions of a queue in this process share the pollers and the heap of ready deliveries, so no task waits in one
-partition beside a poller in another.
+partition beside a poller in another. When other hosts hold some, see `matching.forwarding`.
 """
 
 from __future__ import annotations
@@ -13,22 +13,24 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from contextvars import Context
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from common.clock import Clock, TimerHandle
+from common.clock import Clock
 from common.contracts.matching import StickyWorkerUnavailable
-from common.errors import NotFound, TaskAlreadyStarted
+from common.errors import NotFound, QueueOwnershipLost, TaskAlreadyStarted
 from matching.advice import add_advice
 from matching.backlog.checkpoints import Checkpoints
 from matching.backlog.ownership import OwnershipCheck
 from matching.backlog.reader import BacklogReader
 from matching.backlog.writer import QueueWriter
+from matching.candidates import Candidates
 from matching.config import MatchingConfig
 from matching.delivery import Delivery
+from matching.forwarding import Forwarder
 from matching.limits import DispatchLimits
 from matching.matcher import Matcher, Poller, Reload
+from matching.other_hosts import OtherHosts
 from matching.physical_queue import PhysicalQueue
 from matching.pollers import PollerHistory
 from matching.queries import WaitingQueries
@@ -37,6 +39,7 @@ from matching.ready import ReadyHeap
 from matching.records import Family, UserData
 from matching.starts import Starter
 from matching.store.base import TaskStore
+from matching.waiting_tasks import Elsewhere, Given, WaitingTasks, settle
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +54,9 @@ class TaskQueue:
         version: str,
         normal_name: str,
         partitions: Sequence[PhysicalQueue],
+        count: int,
+        open_count: int,
+        others: OtherHosts,
         store: TaskStore,
         writer: QueueWriter,
         starter: Starter,
@@ -63,9 +69,12 @@ class TaskQueue:
         self.version = version
         self.normal_name = normal_name
         self.partitions = list(partitions)
+        """Those that this host holds."""
+        self.count = count
+        """Of all hosts together; those from `open_count` on are only emptied."""
         self.matcher = Matcher(clock=clock)
         self.pollers = PollerHistory(clock=clock, config=config)
-        self.limits = DispatchLimits(clock=clock, config=config)
+        self.limits = DispatchLimits(clock=clock, config=config, share=len(self.partitions) / count)
         self.added: defaultdict[int, RateTracker] = defaultdict(lambda: RateTracker(clock=clock))
         self.dispatched: defaultdict[int, RateTracker] = defaultdict(lambda: RateTracker(clock=clock))
         self.user_data: UserData | None = None
@@ -83,28 +92,51 @@ class TaskQueue:
         )
         self.ownership = OwnershipCheck(owner=self, partitions=self.partitions, store=store, clock=clock, config=config)
         self._reader = BacklogReader(store=store, clock=clock, config=config, ready=self.stored)
-        self._ready = ReadyHeap()
-        self._arriving: dict[Delivery, None] = {}
+        self._ready = Candidates(clock=clock, limits=self.limits, look=self.pump, expired=self._done_with)
+        self._offers = ReadyHeap()
+        self._offers_turn = True
+        self._forwarder: Forwarder | None = None
+        if not self.is_root:
+            self._forwarder = Forwarder(queue=self, root=others.client, clock=clock, config=config)
+        self._others = others if self.is_root and count > 1 else None
+        self._kept_loaded = float("-inf")
+        self._arriving = WaitingTasks(
+            clock=clock,
+            heap=self._ready.heap,
+            give_back=self.give_back,
+            came=self._forwarder.look if self._forwarder is not None else None,
+        )
+        self._offered = WaitingTasks(clock=clock, heap=self._offers, give_back=self.give_back, came=self.pump)
         self._queries = WaitingQueries(clock=clock, matcher=self.matcher)
         self._dispatches: set[asyncio.Task[None]] = set()
+        self._for_appends = [p for p in self.partitions if p.key.partition < open_count] or self.partitions
         self._next_partition = itertools.count()
-        self._limit_timer: TimerHandle | None = None
         for partition in self.partitions:
             self._reader.fill(partition)
 
     # what others ask
 
     @property
+    def is_root(self) -> bool:
+        """Whether tasks and polls of other hosts are brought here."""
+        return self.partitions[0].key.partition == 0
+
+    @property
     def is_sticky(self) -> bool:
         return bool(self.normal_name)
 
     @property
+    def family(self) -> str:
+        return self.normal_name or self.name
+
+    @property
     def has_live_worker(self) -> bool:
-        """Whether somebody polls or did within the sticky window. Source: upstream's stickyPollerUnavailableWindow."""
-        if self.is_closed:
-            return False
-        window = self.config.sticky_poller_window.total_seconds()
-        return self.matcher.outstanding > 0 or self.pollers.seconds_since_poll() <= window
+        """Whether it is worth while to put tasks into this sticky queue. Source: upstream's stickyPollerUnavailableWindow."""
+        return not self.is_closed and self.has_poller(self.config.sticky_poller_window)
+
+    def has_poller(self, window: timedelta) -> bool:
+        """Whether somebody polls or did within `window`."""
+        return self.matcher.outstanding > 0 or self.pollers.seconds_since_poll() <= window.total_seconds()
 
     @property
     def is_in_use(self) -> bool:
@@ -128,17 +160,25 @@ class TaskQueue:
     def oldest_waiting(self) -> datetime | None:
         """When the delivery that has waited longest (of those in memory) came."""
         times = [at for partition in self.partitions for _, at in partition.oldest()]
-        times += [stand_in.created_at for stand_in in itertools.islice(self._arriving, 1)]
+        if (arrived := self._arriving.oldest()) is not None:
+            times.append(arrived)
         return min(times, default=None)
 
+    def stay(self) -> None:
+        """Used by another host: it is not idle while there is a backlog."""
+        if self.has_backlog:
+            self.last_active = self.clock.monotonic()
+
     def take_user_data(self, data: UserData) -> None:
+        if self.user_data is not None and self.user_data.version >= data.version:
+            return
         self.user_data = data
         self.limits.configure(data.configs.get(self.kind))
         self.pump()
 
     # polls
 
-    async def poll(self, poller: Poller, *, until: datetime) -> Any:
+    async def poll(self, poller: Poller) -> Any:
         """The API response for the poller, None when nothing came. Raises Reload."""
         if self.is_closed:
             return None
@@ -148,15 +188,30 @@ class TaskQueue:
         self.pollers.polled(identity=poller.identity, request=poller.request)
         if self.kind == "activity":
             self._take_over_rate(poller.request)
+        if self._others is not None:
+            self.keep_others_loaded()
         self.matcher.enter(poller)
         self.pump()
-        answer = await self.matcher.wait(poller, until=until)
+        answer = await self.matcher.wait(poller)
         if answer is None:
             self.ownership.look_if_due()
         if not poller.ended:
             self.pollers.polled(identity=poller.identity, request=poller.request)
         self.last_active = self.clock.monotonic()
         return answer
+
+    def keep_others_loaded(self, *, now: bool = False) -> None:
+        """Once in a while, or `now`; see `OtherHosts`."""
+        at = self.clock.monotonic()
+        if self._others is not None and (now or at - self._kept_loaded >= self.config.keep_loaded.total_seconds()):
+            self._kept_loaded = at
+            self._others.keep_loaded(self)
+
+    def end_polls(self, *, instance_key: str | None = None) -> None:
+        """Answer waiting polls empty: all, or those of one worker."""
+        self.matcher.end(instance_key=instance_key)
+        if self._forwarder is not None:
+            self._forwarder.end_polls(instance_key=instance_key)
 
     def _take_over_rate(self, request: Any) -> None:
         metadata = request.task_queue_metadata
@@ -171,16 +226,26 @@ class TaskQueue:
         self._check_worker()
         self.last_active = self.clock.monotonic()
         self.added[delivery.priority].count()
-        poller = self._poller_for(delivery)
-        if poller is None and self._may_wait(delivery):
-            poller = await self._wait_for_poller(delivery)
-        if poller is not None and await self._start(delivery, poller):
+        given: Given = self._poller_for(delivery)
+        if given is None and self._may_wait(delivery):
+            given = await self._arriving.wait(delivery, patience=self.config.match_wait)
+        if given is Elsewhere.HANDLED:
+            return
+        if isinstance(given, Poller) and await self._start(delivery, given):
             return
         if self.is_closed:
             raise StickyWorkerUnavailable(f"The worker of sticky task queue {self.name} has shut down.")
         if delivery.expires_at is not None and delivery.expires_at <= self.clock.now():
             return
         await self._writer.append(self._partition_for_append(), delivery, owner=self)
+
+    async def offer(self, delivery: Delivery, *, patience: timedelta) -> bool:
+        """A task that waits at another host, for the pollers here: True when nothing is left of it to be started. The
+        rates are that host's concern. Raises QueueOwnershipLost when this is not the root (any more)."""
+        if self.is_unloaded or not self.is_root:
+            raise QueueOwnershipLost(physical_queue=self.partitions[0].name)
+        given = await self._offered.wait(delivery, patience=patience)
+        return isinstance(given, Poller) and await self._start(delivery, given)
 
     def _check_worker(self) -> None:
         if self.normal_name and not self.has_live_worker:
@@ -193,44 +258,23 @@ class TaskQueue:
         if not self.limits.is_unlimited:
             if self.limits.queue_wait() > 0 or self.limits.key_wait(delivery.fairness_key) > 0:
                 return None
-            self._take_from_limits(delivery)
+            self._ready.charge(delivery)
         return self.matcher.reserve()
 
     def _may_wait(self, delivery: Delivery) -> bool:
         """Whether a poller is likely to come for it before a row would have paid off."""
         if self.is_unloaded or not self.limits.is_unlimited:
             return False
-        if self.pollers.seconds_since_poll() > self.config.match_wait_poller_window.total_seconds():
+        lends_poller = self._forwarder is not None and self._forwarder.lends_poller
+        window = self.config.match_wait_poller_window.total_seconds()
+        if self.pollers.seconds_since_poll() > window and not lends_poller:
             return False
         if delivery.fairness_key and self.has_backlog:
             return False  # its turn among stored tasks is decided when it is stored
         return self.awaiting_dispatch < self.config.match_wait_tasks
 
-    async def _wait_for_poller(self, arriving: Delivery) -> Poller | None:
-        # A stand-in goes to the heap, as it may stay there, dropped, after the task itself has been stored.
-        waiter: asyncio.Future[Poller | None] = asyncio.get_running_loop().create_future()
-        stand_in = replace(arriving, waiter=waiter)
-        timer = self.clock.call_at(
-            self.clock.now() + self.config.match_wait, lambda: None if waiter.done() else waiter.set_result(None)
-        )
-        self._arriving[stand_in] = None
-        self._ready.push(stand_in)
-        try:
-            return await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled() and (poller := waiter.result()) is not None:
-                self.matcher.release(poller)
-                self.pump()
-            raise
-        finally:
-            stand_in.dropped = True
-            timer.cancel()
-            del self._arriving[stand_in]
-
     def _partition_for_append(self) -> PhysicalQueue:
-        if len(self.partitions) == 1:
-            return self.partitions[0]
-        return self.partitions[next(self._next_partition) % len(self.partitions)]
+        return self._for_appends[next(self._next_partition) % len(self._for_appends)]
 
     # matching
 
@@ -244,72 +288,78 @@ class TaskQueue:
                 break
         for partition in self.partitions:
             self._reader.fill(partition)
+        if self._forwarder is not None:
+            self._forwarder.look()
 
     def _give_delivery(self) -> bool:
-        """Hand the best ready delivery to a poller; False when there is none, or it has to wait."""
-        delivery = self._ready.peek()
+        """Hand the best delivery to a poller; False when there is none, or it has to wait."""
+        offer = self._offers.peek() if self._offers else None
+        if offer is None:
+            return self._give_own()
+        own = self._ready.heap.peek()
+        if own is None or offer.priority < own.priority:
+            return self._give_offer(offer)
+        # Of the same priority they take turns, and where a limit holds ours back those of other hosts need not wait.
+        self._offers_turn = not self._offers_turn
+        if self._offers_turn and offer.priority == own.priority:
+            return self._give_offer(offer)
+        return self._give_own() or self._give_offer(offer)
+
+    def _give_offer(self, offer: Delivery) -> bool:
+        poller = self.matcher.reserve()
+        if poller is None:
+            return False
+        self._offers.pop()
+        if not settle(offer, poller):
+            self.matcher.release(poller)
+        return True
+
+    def _give_own(self) -> bool:
+        delivery = self._ready.best()
         if delivery is None:
             return False
-        if delivery.expires_at is not None and delivery.expires_at <= self.clock.now():
-            self._ready.pop()
-            self._drop_expired(delivery)
-            return True
-        if not self.limits.is_unlimited and (held := self._hold_back(delivery)) is not None:
-            return held
         if delivery.queue is not None and len(self._dispatches) >= self.config.max_dispatches:
             return False
         poller = self.matcher.reserve()
         if poller is None:
             return False
-        self._ready.pop()
-        if not self.limits.is_unlimited:
-            self._take_from_limits(delivery)
+        self._ready.take(delivery)
         if delivery.queue is not None:
             self._begin_dispatch(delivery, poller)
-        elif delivery.waiter is not None and not delivery.waiter.done():
-            delivery.waiter.set_result(poller)
-        else:
+        elif not settle(delivery, poller):
             self.matcher.release(poller)
         return True
 
-    def _hold_back(self, delivery: Delivery) -> bool | None:
-        """None: it may go. True: it was set aside, look at the next. False: nothing may go now."""
-        wait = self.limits.queue_wait()
-        if wait > 0:
-            self._pump_later(wait)
-            return False
-        wait = self.limits.key_wait(delivery.fairness_key)
-        if wait <= 0:
+    def take_for_offer(self) -> Delivery | None:
+        """The best delivery that may go now, for pollers of another host; None when there is none. Then `was_offered`."""
+        delivery = self._ready.best()
+        if delivery is None:
             return None
-        self._ready.pop()
-        self._set_aside(delivery, min(wait, 60.0))
-        return True
+        self._ready.take(delivery)
+        if delivery.queue is not None:
+            delivery.queue.subqueues[delivery.priority].dispatched(delivery)
+        else:
+            self._arriving.lend(delivery)
+        return delivery
 
-    def _pump_later(self, seconds: float) -> None:
-        """A rate of zero waits until the rate changes."""
-        if self._limit_timer is not None:
-            self._limit_timer.cancel()
-            self._limit_timer = None
-        if seconds != float("inf"):
-            when = self.clock.now() + timedelta(seconds=seconds, microseconds=1)
-            self._limit_timer = self.clock.call_at(when, self.pump)
+    def was_offered(self, delivery: Delivery, *, handled: bool) -> None:
+        """`handled`: it is started there, or obsolete."""
+        if handled:
+            self._done_with(delivery)
+            return
+        if delivery.queue is None:
+            self._ready.refund(delivery)
+            self._arriving.take_back(delivery)
+        elif not delivery.queue.is_lost:
+            delivery.queue.subqueues[delivery.priority].requeued(delivery)
+            self._ready.put_back(delivery)
 
-    def _set_aside(self, delivery: Delivery, seconds: float) -> None:
-        def back() -> None:
-            if not delivery.dropped and not self.is_unloaded:
-                self._ready.push(delivery)
-                self.pump()
-
-        self.clock.call_at(self.clock.now() + timedelta(seconds=seconds, microseconds=1), back)
-
-    def _take_from_limits(self, delivery: Delivery) -> None:
-        self.limits.take(key=delivery.fairness_key, weight=self.effective_weight(delivery))
-
-    def _drop_expired(self, delivery: Delivery) -> None:
+    def _done_with(self, delivery: Delivery) -> None:
+        """Nothing is left of it to be started."""
         if delivery.queue is not None:
             self._handled(delivery, delivery.queue)
-        elif delivery.waiter is not None and not delivery.waiter.done():
-            delivery.waiter.set_result(None)
+        else:
+            settle(delivery, Elsewhere.HANDLED)
 
     # dispatch
 
@@ -328,7 +378,7 @@ class TaskQueue:
             self._handled(delivery, queue)
         elif not queue.is_lost:
             queue.subqueues[delivery.priority].requeued(delivery)
-            self._set_aside(delivery, self._retry_delay(delivery))
+            self._ready.set_aside(delivery, self._retry_delay(delivery))
 
     def _dispatch_ended(self, task: asyncio.Task[None]) -> None:
         self._dispatches.discard(task)
@@ -358,7 +408,7 @@ class TaskQueue:
             return False
         self.dispatched[delivery.priority].count()
         add_advice(self, response, poller, now=self.clock.monotonic(), is_stored=delivery.queue is not None)
-        self._answer(poller, response)
+        self.answer(poller, response)
         return True
 
     def give_back(self, poller: Poller) -> None:
@@ -368,9 +418,11 @@ class TaskQueue:
         else:
             self.matcher.send_away()
 
-    def _answer(self, poller: Poller | None, response: Any) -> None:
-        """The task is started: if its poller left meanwhile, any other of the queue can have it."""
+    def answer(self, poller: Poller | None, response: Any) -> None:
+        """The task is started: if its poller left meanwhile, any other of the queue can have it. None: there was no task."""
         while poller is not None and not self.matcher.answer(poller, response):
+            if response is None:
+                return
             poller = self.matcher.reserve()
         if poller is None:
             log.info("a started task of %s had no poller left; its timeout will bring it back", self.name)
@@ -387,13 +439,9 @@ class TaskQueue:
         return await self._queries.poller(
             until=until,
             no_poller_margin=self.config.query_no_poller_margin,
-            had_poller=self._had_poller_for_query,
+            had_poller=lambda: self.has_poller(self.config.query_poller_window),
             give_back=self.give_back,
         )
-
-    def _had_poller_for_query(self) -> bool:
-        window = self.config.query_poller_window.total_seconds()
-        return self.matcher.outstanding > 0 or self.pollers.seconds_since_poll() <= window
 
     # stored deliveries; the first three are called by the writer
 
@@ -403,7 +451,7 @@ class TaskQueue:
     def stored(self, deliveries: list[Delivery]) -> None:
         for delivery in deliveries:
             if delivery.attempts:
-                self._set_aside(delivery, self._retry_delay(delivery))
+                self._ready.set_aside(delivery, self._retry_delay(delivery))
             else:
                 self._ready.push(delivery)
         if not self.is_unloaded:
@@ -423,7 +471,7 @@ class TaskQueue:
         """The worker of this sticky queue was shut down: end its polls, refuse and hand back its tasks."""
         self.is_closed = True
         self.matcher.end()
-        self._send_arriving_away()
+        self._arriving.send_away()
 
     def unload(self) -> None:
         """Forget everything; pollers and givers come again. In-flight dispatches end by themselves."""
@@ -433,11 +481,11 @@ class TaskQueue:
         for partition in self.partitions:
             partition.is_lost = True
         self.checkpoints.stop()
-        if self._limit_timer is not None:
-            self._limit_timer.cancel()
-        for delivery in self._ready.clear():
-            delivery.dropped = True
-        self._send_arriving_away()
+        self._ready.stop()
+        if self._forwarder is not None:
+            self._forwarder.stop()
+        self._arriving.send_away()
+        self._offered.send_away()
         self.matcher.send_away()
         self._queries.send_away()
 
@@ -445,10 +493,8 @@ class TaskQueue:
         """Returns when no dispatch and no read is under way."""
         while self._dispatches:
             await asyncio.wait(set(self._dispatches))
+        if self._forwarder is not None:
+            self._forwarder.stop()
+            await self._forwarder.settle()
         await self._reader.stop()
         await self.ownership.stop()
-
-    def _send_arriving_away(self) -> None:
-        for stand_in in self._arriving:
-            if stand_in.waiter is not None and not stand_in.waiter.done():
-                stand_in.waiter.set_result(None)

@@ -7,8 +7,9 @@ nothing used it for a while, when its range turns out to be another's, and at th
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import Context
 from datetime import timedelta
 
@@ -18,7 +19,9 @@ from common.clock import Clock
 from common.errors import QueueOwnershipLost
 from matching.backlog.writer import QueueWriter
 from matching.config import MatchingConfig
+from matching.other_hosts import OtherHosts
 from matching.physical_queue import PhysicalQueue
+from matching.placement import Placement, partitions_here
 from matching.records import Family, QueueKey
 from matching.starts import Starter
 from matching.store.base import TaskStore
@@ -26,13 +29,6 @@ from matching.task_queue import TaskQueue
 from matching.user_data import UserDataManager
 
 log = logging.getLogger(__name__)
-
-Owns = Callable[[str, str], bool]
-"""Whether membership gives a queue family (namespace, name) to this host."""
-
-
-def owns_all(namespace: str, family: str) -> bool:  # noqa: ARG001  one host has them all
-    return True
 
 
 class TaskQueueKey(Struct, frozen=True):
@@ -52,9 +48,11 @@ class TaskQueues:
         clock: Clock,
         config: MatchingConfig,
         host: str,
-        owns: Owns = owns_all,
+        placement: Placement,
+        others: OtherHosts,
     ) -> None:
-        self._owns = owns
+        self._placement = placement
+        self._others = others
         self._store = store
         self._user_data = user_data
         self._starter = starter
@@ -76,13 +74,11 @@ class TaskQueues:
         return (queue for queue in list(self._loaded.values()) if not queue.is_unloaded)
 
     async def load(self, key: TaskQueueKey, *, normal_name: str = "") -> TaskQueue:
-        """The loaded queue, taking its ranges if it is not. Raises what the store raises, and QueueOwnershipLost when
-        the queue belongs to another host."""
+        """What this host holds of the queue, taking its ranges if it is not loaded. Raises what the store raises, and
+        QueueOwnershipLost when this host holds nothing of it."""
         found = self.loaded(key)
         if found is not None:
             return found
-        if not self._owns(key.namespace, normal_name or key.name):
-            raise QueueOwnershipLost(physical_queue=f"{key.namespace}/{key.kind}/{key.name}")
         loading = self._loading.get(key)
         if loading is None:
             # A context and a task of its own: the load serves others too, whatever becomes of the first caller.
@@ -101,14 +97,16 @@ class TaskQueues:
         return True
 
     def rebalance(self) -> None:
-        """Membership has changed: save and unload the queues that belong to another host now, and look whether another
-        has had the rest meanwhile."""
+        """Membership has changed: save and unload the queues of which this host holds something else now, and look
+        whether another has had the rest meanwhile."""
         if self._stopped:
             return
         moved = []
         for queue in self:
-            if self._owns(queue.namespace, queue.normal_name or queue.name):
+            held = self._here(namespace=queue.namespace, family=queue.normal_name or queue.name, count=queue.count)
+            if held == [partition.key.partition for partition in queue.partitions]:
                 queue.ownership.look()
+                queue.keep_others_loaded(now=True)
             else:
                 moved.append(queue)
         if not moved:
@@ -145,23 +143,19 @@ class TaskQueues:
 
     async def _load(self, key: TaskQueueKey, normal_name: str) -> TaskQueue:
         family = normal_name or key.name
+        open_count = 1 if normal_name else self._config.partitions_of(namespace=key.namespace, family=family)
+        count = open_count if normal_name else await self._count_in_use(key, open_count)
+        held = self._here(namespace=key.namespace, family=family, count=count)
+        if not held:
+            self._placement.owns(namespace=key.namespace, family=family, partition=0)
+            raise QueueOwnershipLost(physical_queue=_physical(key, 0).physical_queue)
         user_data = await self._user_data.load(namespace=key.namespace, task_queue=family)
-        count = 1 if normal_name else max(1, user_data.partitions.get(key.kind, self._config.partitions))
         records = await asyncio.gather(
             *(
                 self._store.acquire_queue(
-                    key=QueueKey(
-                        namespace=key.namespace,
-                        task_queue=key.name,
-                        kind=key.kind,
-                        partition=partition,
-                        version=key.version,
-                    ),
-                    normal_name=normal_name,
-                    owner=self._host,
-                    now=self._clock.now(),
+                    key=_physical(key, partition), normal_name=normal_name, owner=self._host, now=self._clock.now()
                 )
-                for partition in range(count)
+                for partition in held
             )
         )
         queue = TaskQueue(
@@ -171,6 +165,9 @@ class TaskQueues:
             version=key.version,
             normal_name=normal_name,
             partitions=[PhysicalQueue(record=record, config=self._config) for record in records],
+            count=count,
+            open_count=open_count,
+            others=self._others,
             store=self._store,
             writer=self.writer,
             starter=self._starter,
@@ -180,7 +177,21 @@ class TaskQueues:
         queue.take_user_data(user_data)
         self._loaded[key] = queue
         self._watch(key, queue, after=self._config.idle_unload)
+        queue.keep_others_loaded()
         return queue
+
+    async def _count_in_use(self, key: TaskQueueKey, count: int) -> int:
+        """The number of partitions, with those that a larger number of old has left rows in."""
+        for partition in itertools.count(count):
+            record = await self._store.read_queue(key=_physical(key, partition))
+            if record is None:
+                return count
+            if any(sub.stored for sub in record.subqueues.values()):
+                count = partition + 1
+        raise AssertionError("unreachable")
+
+    def _here(self, *, namespace: str, family: str, count: int) -> list[int]:
+        return partitions_here(self._placement, host=self._host, namespace=namespace, family=family, count=count)
 
     def _load_ended(self, key: TaskQueueKey, task: asyncio.Task[TaskQueue]) -> None:
         del self._loading[key]
@@ -220,3 +231,9 @@ class TaskQueues:
     def _forget(self, key: TaskQueueKey, queue: TaskQueue) -> None:
         if self._loaded.get(key) is queue:
             del self._loaded[key]
+
+
+def _physical(key: TaskQueueKey, partition: int) -> QueueKey:
+    return QueueKey(
+        namespace=key.namespace, task_queue=key.name, kind=key.kind, partition=partition, version=key.version
+    )

@@ -43,6 +43,14 @@ class WorkerRegistry:
                 self._seen[key] = (now, heartbeat)
         self._forget_silent(now)
 
+    def leaves(self, *, namespace: str, heartbeat: WorkerHeartbeat, is_kept_here: bool) -> None:
+        """The last word of a worker that shuts down. A host that keeps no list of the namespace's workers only forgets what
+        it knows of this one."""
+        if is_kept_here:
+            self.heard(namespace=namespace, heartbeats=[heartbeat])
+        else:
+            self._seen.pop((namespace, heartbeat.worker_instance_key), None)
+
     def list(self, request: ws.ListWorkersRequest) -> ws.ListWorkersResponse:
         """In order of instance key. Raises InvalidArgument for a bad filter or page token."""
         after = _page_token(request.next_page_token)

@@ -96,10 +96,7 @@ class Cluster:
     # --- what belongs to this host
 
     def owns_shard(self, shard_id: int) -> bool:
-        return self._owns(HISTORY_ROLE, shard_key(shard_id))
-
-    def owns_queue(self, namespace: str, family: str) -> bool:
-        return self._owns(MATCHING_ROLE, queue_key(namespace, family))
+        return self.owns(HISTORY_ROLE, shard_key(shard_id))
 
     def sweeps_shard(self, shard_id: int) -> bool:
         """Whether this is the worker host whose loops see to the shard."""
@@ -113,8 +110,9 @@ class Cluster:
         owner = self.membership.ring(WORKER_ROLE).owner(key)
         return owner is None or owner.host == self.host
 
-    def _owns(self, role: str, key: str) -> bool:
-        owner = self.membership.ring(role).owner(key)
+    def owns(self, role: str, key: str, *, rank: int = 0) -> bool:
+        """Whether what has that key is this host's, by membership."""
+        owner = self.membership.ring(role).owner(key, rank=rank)
         if owner is None or owner.host == self.host:
             return owner is not None
         # Somebody thinks that it is ours: perhaps the owner has just died.
@@ -124,6 +122,27 @@ class Cluster:
     def _drop_connections(self) -> None:
         rings = [self.membership.ring(role) for role in (HISTORY_ROLE, MATCHING_ROLE)]
         self.channels.keep_only({member.address for ring in rings for member in ring.members})
+
+
+class QueuePlacement:
+    """Matching's `Placement`, by the cluster's membership."""
+
+    def __init__(self, *, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    @property
+    def is_shared(self) -> bool:
+        return len(self._cluster.membership.ring(MATCHING_ROLE).members) > 1
+
+    def host(self, *, namespace: str, family: str, partition: int) -> str:
+        owner = self._cluster.membership.ring(MATCHING_ROLE).owner(queue_key(namespace, family), rank=partition)
+        return "" if owner is None else owner.host
+
+    def owns(self, *, namespace: str, family: str, partition: int) -> bool:
+        return self._cluster.owns(MATCHING_ROLE, queue_key(namespace, family), rank=partition)
+
+    def keeps_workers(self, namespace: str) -> bool:
+        return self.host(namespace=namespace, family="", partition=0) == self._cluster.host
 
 
 def check_alone(roles: frozenset[str]) -> None:

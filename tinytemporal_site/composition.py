@@ -14,7 +14,7 @@ from common.clock import Clock, RealClock
 from common.database import Database, open_database
 from common.rpc import HISTORY, HISTORY_INSPECT, MATCHING, MATCHING_INSPECT, Contract
 from common.service import OnFailure, Service, ServiceGroup
-from tinytemporal_site.cluster import Cluster
+from tinytemporal_site.cluster import Cluster, QueuePlacement
 from tinytemporal_site.roles import ROLES
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class Process:
         from history.config import HistoryConfig
         from history.namespaces import NamespaceRegistry
         from history.store import open_namespace_store
+        from matching.config import MatchingConfig
         from tinytemporal_site.routing import history_router, matching_router
         from visibility.store import open_visibility_store
         from worker.batches.store import BatchStore
@@ -122,8 +123,15 @@ class Process:
         self.engine = self._engine() if "history" in roles else None
         local_history = _history_of(self.engine)
         self.history = history_router(local=local_history, shards=settings.NUM_HISTORY_SHARDS, **links)
+        self.matching_config = MatchingConfig(
+            partitions=settings.MATCHING_PARTITIONS, queue_partitions=settings.MATCHING_QUEUE_PARTITIONS
+        )
         self.matching_service = self._matching() if "matching" in roles else None
-        self.matching = matching_router(local=self.matching_service, **links)
+        self.matching = matching_router(
+            local=self.matching_service, partitions_of=self.matching_config.partitions_of, **links
+        )
+        if self.matching_service is not None:
+            self.matching_service.others.client = self.matching
         self.frontend = self._frontend() if "frontend" in roles else None
         self.worker = self._worker() if "worker" in roles else None
         if self.engine is not None:
@@ -174,7 +182,6 @@ class Process:
         return engine
 
     def _matching(self) -> MatchingService:
-        from matching.config import MatchingConfig
         from matching.service import MatchingService
         from matching.store import open_task_store, open_user_data_store
 
@@ -183,12 +190,12 @@ class Process:
             store=open_task_store(database),
             history=self.history,
             clock=self.clock,
-            config=MatchingConfig(partitions=settings.MATCHING_PARTITIONS),
+            config=self.matching_config,
             host=self.host,
             user_data=open_user_data_store(
                 database, home="chasm" if settings.TASK_QUEUE_USER_DATA == "CHASM" else "table"
             ),
-            owns=self.cluster.owns_queue,
+            placement=QueuePlacement(cluster=self.cluster),
         )
         self.cluster.membership.subscribe(service.queues.rebalance)
         return service

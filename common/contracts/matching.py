@@ -65,14 +65,20 @@ class MatchingClient(Protocol):
         ...
 
     async def poll_workflow_task_queue(
-        self, request: ws.PollWorkflowTaskQueueRequest
+        self, request: ws.PollWorkflowTaskQueueRequest, *, forwarded: bool = False
     ) -> ws.PollWorkflowTaskQueueResponse:
-        """Waits up to the long-poll interval; an empty response (no task token) when nothing came."""
+        """Waits up to the long-poll interval; an empty response (no task token) when nothing came. `forwarded`: by a host
+        that has nothing for the poller, to the one with the queue's root."""
         ...
 
     async def poll_activity_task_queue(
-        self, request: ws.PollActivityTaskQueueRequest
+        self, request: ws.PollActivityTaskQueueRequest, *, forwarded: bool = False
     ) -> ws.PollActivityTaskQueueResponse: ...
+
+    async def offer_task(self, request: AddTask, *, patience: timedelta) -> bool:
+        """A task that a host without pollers has stored, offered to those at the queue's root for as long as `patience`.
+        True when it was started or is obsolete; else it is still the caller's."""
+        ...
 
     async def query_workflow(self, request: QueryWorkflow) -> ws.QueryWorkflowResponse:
         """DeadlineExceeded-like FAILED_PRECONDITION naming the missing poller when none came in time; on a sticky queue
@@ -82,6 +88,10 @@ class MatchingClient(Protocol):
     async def respond_query_task_completed(self, request: ws.RespondQueryTaskCompletedRequest) -> None: ...
 
     async def describe_task_queue(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse: ...
+
+    async def describe_partitions(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse:
+        """What the host of the named partition contributes to DescribeTaskQueue: all that it holds of the queue."""
+        ...
 
     async def list_task_queue_partitions(
         self, request: ws.ListTaskQueuePartitionsRequest
@@ -99,6 +109,15 @@ class MatchingClient(Protocol):
         self, request: ws.UpdateTaskQueueConfigRequest
     ) -> ws.UpdateTaskQueueConfigResponse:
         """Rate limits and fairness weights of one kind of a queue; UserDataConflict (ABORTED) when others always win."""
+        ...
+
+    async def load_task_queue(self, *, namespace: str, task_queue: str, kind: QueueType, version: str = "") -> None:
+        """Have the host of a partition, named by `task_queue`, load what it holds of the queue: tasks may be stored there
+        that nobody else knows of."""
+        ...
+
+    async def refresh_user_data(self, *, namespace: str, task_queue: str) -> None:
+        """Have the host of a partition, named by `task_queue`, look at the family's user data again."""
         ...
 
     async def unload_task_queue(self, *, physical_queue: str, normal_name: str = "") -> bool:

@@ -29,21 +29,38 @@ class Ring:
     """The members of one role at one time; never changes. Remembers the owners of the keys that were asked for last.
     `shared` are the keys that are shared out evenly."""
 
-    __slots__ = ("_owners", "_shared", "members")
+    __slots__ = ("_owners", "_rankings", "_shared", "members")
 
     def __init__(self, members: Sequence[Member] = (), *, shared: Sequence[str] = ()) -> None:
         self.members: tuple[Member, ...] = tuple(sorted(members, key=lambda member: member.host))
         self._shared = _share_out(shared, self.members)
         self._owners: dict[str, Member] = {}
+        self._rankings: dict[str, tuple[Member, ...]] = {}
 
-    def owner(self, key: str) -> Member | None:
-        """None when there is no member at all."""
+    def owner(self, key: str, *, rank: int = 0) -> Member | None:
+        """None when there is no member at all. Of several things under one key the first, of rank 0, belongs to the member
+        that scores highest, the next to the second, and so on, round and round: they are spread over as many members as
+        can be, and each stays with its own for as long as no member above it comes or goes."""
+        if rank:
+            return self._ranked(key, rank)
         owner = self._shared.get(key) or self._owners.get(key)
         if owner is None and self.members:
             if len(self._owners) >= KEYS_KEPT:
                 self._owners.clear()
             owner = self._owners[key] = max(self.members, key=lambda member: _score(key, member.host))
         return owner
+
+    def _ranked(self, key: str, rank: int) -> Member | None:
+        if not self.members:
+            return None
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            if len(self._rankings) >= KEYS_KEPT:
+                self._rankings.clear()
+            ranking = self._rankings[key] = tuple(
+                sorted(self.members, key=lambda member: _score(key, member.host), reverse=True)
+            )
+        return ranking[rank % len(ranking)]
 
     def by_host(self, host: str) -> Member | None:
         return next((member for member in self.members if member.host == host), None)

@@ -66,16 +66,15 @@ async def test_an_update_of_what_is_not_there_is_a_conflict(users: UserDataStore
 async def test_of_changes_at_the_same_time_none_is_lost(users: UserDataStore, others: UserDataStore) -> None:
     managers = [UserDataManager(store=store, clock=RealClock()) for store in (users, others)]
 
-    def with_partitions(present: UserData) -> UserData:
-        count = present.partitions.get("workflow", 0)
-        return msgspec.structs.replace(present, partitions={"workflow": count + 1})
+    def counted(present: UserData) -> UserData:
+        return msgspec.structs.replace(present, configs=present.configs | {str(present.version): TaskQueueConfig()})
 
     await asyncio.gather(
-        *(manager.update(namespace="default", task_queue="q", change=with_partitions) for manager in managers * 3)
+        *(manager.update(namespace="default", task_queue="q", change=counted) for manager in managers * 3)
     )
     found = await users.load_user_data(namespace="default", task_queue="q")
     assert found is not None
-    assert (found.version, found.partitions) == (6, {"workflow": 6})
+    assert (found.version, len(found.configs)) == (6, 6)
 
 
 async def test_user_data_is_listed_in_pages(users: UserDataStore) -> None:

@@ -1,17 +1,20 @@
 """Which key a call is placed by, found from the types of its arguments when the router is made.
 
-History: the shard that the call names, or that of the execution it is about. Matching: the family of the task queue, so that all kinds,
-versions and partitions of a queue and the sticky queues of its workers are on one host.
+History: the shard that the call names, or that of the execution it is about. Matching: the family of the task queue, so
+that all kinds and versions of a queue and the sticky queues of its workers are together, and the rank of the partition
+under it, so that those are spread.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from google.protobuf.message import Message
 
+from common.contracts.matching import AddTask
 from common.contracts.tokens import QueryToken, TaskToken, decode_token
 from common.ids import shard_for
 from common.rpc.contract import Method
@@ -19,7 +22,7 @@ from matching.names import parse_partition, parse_physical_queue
 
 Named = dict[str, Any]
 KeyOf = Callable[[Named], str]
-Field = Callable[[Any], Any]
+RankOf = Callable[[Named], int]
 
 _EXECUTIONS = ("workflow_execution", "execution")
 
@@ -113,6 +116,73 @@ def _family_of(method: Method) -> Callable[[Named], tuple[str, str]]:
     if "namespace" in fields:
         return lambda named: (named["request"].namespace, "")  # about all queues of a namespace
     raise Unroutable(f"{method.path} names no task queue")
+
+
+class PartitionsOf(Protocol):
+    def __call__(self, *, namespace: str, family: str) -> int: ...
+
+
+def one_partition(*, namespace: str, family: str) -> int:  # noqa: ARG001  of every queue
+    return 1
+
+
+TURNS_KEPT = 10_000
+_BY_TURNS = frozenset(("add_task", "poll_activity_task_queue", "poll_workflow_task_queue"))
+_BY_PARTITION = frozenset(
+    ("describe_partitions", "describe_task_queue", "has_recent_poller", "load_task_queue", "refresh_user_data")
+)
+
+
+def matching_rank(method: Method, *, partitions_of: PartitionsOf) -> RankOf:
+    """The partition that a call is for: tasks and polls go to all in turn, some calls name one, the rest is the root's.
+    Raises Unroutable."""
+    if "physical_queue" in method.types:
+        return _rank_of_physical_queue
+    if method.name in _BY_PARTITION:
+        family_of = _family_of(method)
+        return lambda named: parse_partition(family_of(named)[1])[1]
+    if method.name in _BY_TURNS:
+        return _Turns(_family_of(method), partitions_of)
+    return _root
+
+
+def _root(named: Named) -> int:  # noqa: ARG001  whatever it is
+    return 0
+
+
+def _rank_of_physical_queue(named: Named) -> int:
+    return 0 if named.get("normal_name") else parse_physical_queue(named["physical_queue"]).partition
+
+
+class _Turns:
+    """A host serves any task or poll with whatever it holds of the queue, so these name no partition."""
+
+    def __init__(self, family_of: Callable[[Named], tuple[str, str]], partitions_of: PartitionsOf) -> None:
+        self._family_of = family_of
+        self._partitions_of = partitions_of
+        self._turns = Counter[tuple[str, str]]()
+
+    def __call__(self, named: Named) -> int:
+        request = named["request"]
+        if named.get("forwarded") or _normal_name(request):
+            return 0
+        namespace, name = self._family_of(named)
+        family, partition = parse_partition(name)
+        if partition:
+            return partition
+        count = self._partitions_of(namespace=namespace, family=family)
+        if count == 1:
+            return 0
+        if len(self._turns) > TURNS_KEPT:
+            self._turns.clear()
+        self._turns[namespace, family] += 1
+        return self._turns[namespace, family] % count
+
+
+def _normal_name(request: Any) -> str:
+    """Set for a sticky queue."""
+    name: str = request.normal_name if isinstance(request, AddTask) else request.task_queue.normal_name
+    return name
 
 
 def _of_physical_queue(named: Named) -> tuple[str, str]:

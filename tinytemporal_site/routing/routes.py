@@ -13,7 +13,7 @@ from common.contracts.matching import MatchingClient
 from common.membership import Membership
 from common.rpc import HISTORY, MATCHING, Channels
 from common.rpc.contract import Method
-from tinytemporal_site.routing.keys import history_key, matching_key
+from tinytemporal_site.routing.keys import PartitionsOf, history_key, matching_key, matching_rank, one_partition
 from tinytemporal_site.routing.router import MayRepeat, Router
 
 _HISTORY_REPEATABLE = frozenset(
@@ -44,6 +44,8 @@ _REMEMBERED = frozenset(
 )
 """Calls that History knows again by their request id, when they have one."""
 _MATCHING_ONCE = frozenset(("respond_query_task_completed",))
+_TO_ALL_MATCHING = frozenset(("shutdown_worker",))
+"""A worker's polls are wherever partitions of its queues are."""
 
 
 def history_router(
@@ -64,7 +66,12 @@ def history_router(
 
 
 def matching_router(
-    *, local: MatchingClient | None, membership: Membership, channels: Channels, clock: Clock
+    *,
+    local: MatchingClient | None,
+    membership: Membership,
+    channels: Channels,
+    clock: Clock,
+    partitions_of: PartitionsOf = one_partition,
 ) -> MatchingClient:
     """A client that reaches every task queue; `local` is this process's own Matching."""
     router = Router(
@@ -75,6 +82,8 @@ def matching_router(
         channels=channels,
         clock=clock,
         key_of=matching_key,
+        rank_of=partial(matching_rank, partitions_of=partitions_of),
+        to_all=_TO_ALL_MATCHING,
         may_repeat=lambda method: _never if method.name in _MATCHING_ONCE else _always,
     )
     return cast(MatchingClient, router)

@@ -1,0 +1,150 @@
+"""What a host that holds partitions of a queue, but not the root, takes there.
+
+While pollers wait here for nothing, the one that waits longest is lent to the root; while tasks wait here for nobody, the
+best of them are offered to the pollers there. So a task in one partition and a poller in another always meet at the root,
+and where both are plenty nothing is forwarded. Source: upstream's service/matching/forwarder.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextvars import Context
+from typing import TYPE_CHECKING, Any
+
+from common import deadline
+from common.clock import Clock
+from common.contracts.matching import MatchingClient
+from matching.config import MatchingConfig
+from matching.delivery import Delivery, task_to_offer
+from matching.matcher import Poller
+
+if TYPE_CHECKING:
+    from matching.task_queue import TaskQueue
+
+log = logging.getLogger(__name__)
+
+
+class Forwarder:
+    """`root` reaches the host of the root, wherever that is."""
+
+    def __init__(self, *, queue: TaskQueue, root: MatchingClient, clock: Clock, config: MatchingConfig) -> None:
+        self._queue = queue
+        self._root = root
+        self._clock = clock
+        self._config = config
+        self._polls: dict[asyncio.Task[None], Poller] = {}
+        self._offers: set[asyncio.Task[None]] = set()
+        self._pausing = False
+        self._stopped = False
+
+    @property
+    def lends_poller(self) -> bool:
+        """Whether a poller of this host waits at the root."""
+        return bool(self._polls)
+
+    def look(self) -> None:
+        """After every change of what waits here. Never awaits."""
+        if self._stopped or self._pausing:
+            return
+        matcher = self._queue.matcher
+        while matcher.waiting and len(self._polls) < self._config.forwarded_polls:
+            poller = matcher.reserve()
+            if poller is None:
+                break
+            self._lend(poller)
+        while not matcher.waiting and len(self._offers) < self._config.forwarded_tasks:
+            delivery = self._queue.take_for_offer()
+            if delivery is None:
+                return
+            task = self._begin(self._offer(delivery), f"offer a task of {self._queue.name}")
+            self._offers.add(task)
+            task.add_done_callback(self._offer_ended)
+
+    def stop(self) -> None:
+        """The queue is unloaded: what was started of its tasks meanwhile, its next owner learns from History."""
+        self._stopped = True
+        for task in self._offers:
+            task.cancel()
+
+    def end_polls(self, *, instance_key: str | None = None) -> None:
+        for task, poller in self._polls.items():
+            if instance_key is None or poller.instance_key == instance_key:
+                task.cancel()
+
+    async def settle(self) -> None:
+        """Returns when nothing is under way; call after `stop`. Polls go on until they are answered or ended."""
+        if self._offers:
+            await asyncio.wait(set(self._offers))
+
+    # polls
+
+    def _lend(self, poller: Poller) -> None:
+        task = self._begin(self._poll(poller), f"poll at the root of {self._queue.name}")
+        self._polls[task] = poller
+        task.add_done_callback(self._poll_ended)
+        poller.answer.add_done_callback(lambda _: task.cancel())
+
+    async def _poll(self, poller: Poller) -> None:
+        """An empty answer from the root is the poll's own: it lasted as long, or its worker or the root's host stops."""
+        deadline.set_current(poller.until + self._config.empty_poll_margin)
+        call = (
+            self._root.poll_workflow_task_queue
+            if self._queue.kind == "workflow"
+            else self._root.poll_activity_task_queue
+        )
+        try:
+            response = await call(poller.request, forwarded=True)
+        except asyncio.CancelledError:
+            # The poller has gone, or is sent home.
+            self._queue.matcher.answer(poller, None)
+            raise
+        except Exception as error:  # noqa: BLE001  whatever it was, the poller waits on here
+            self._failed("a poll", error)
+            self._queue.give_back(poller)
+            return
+        self._queue.answer(poller, response if response.task_token else None)
+
+    def _poll_ended(self, task: asyncio.Task[None]) -> None:
+        del self._polls[task]
+        self.look()
+
+    # tasks
+
+    async def _offer(self, delivery: Delivery) -> None:
+        patience = self._config.offer_wait if delivery.is_stored else self._config.match_wait
+        deadline.set_current(self._clock.now() + patience + self._config.ask_others)
+        handled = False
+        try:
+            handled = await self._root.offer_task(
+                task_to_offer(delivery, namespace=self._queue.namespace, task_queue=self._queue.name),
+                patience=patience,
+            )
+        except Exception as error:  # noqa: BLE001  whatever it was, the task still waits here
+            self._failed("a task", error)
+        finally:
+            self._queue.was_offered(delivery, handled=handled)
+
+    def _offer_ended(self, task: asyncio.Task[None]) -> None:
+        self._offers.discard(task)
+        if not self._stopped:
+            self._queue.pump()
+
+    # both
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        # A context of its own: it outlives the request that happened to cause it, and has its own deadline.
+        return asyncio.get_running_loop().create_task(work, name=name, context=Context())
+
+    def _failed(self, what: str, error: Exception) -> None:
+        log.info("%s of %s could not be taken to the root: %r", what, self._queue.name, error)
+        if self._pausing:
+            return
+        self._pausing = True
+        self._clock.call_at(self._clock.now() + self._config.forward_retry, self._go_on)
+
+    def _go_on(self) -> None:
+        self._pausing = False
+        if not self._stopped:
+            self._queue.pump()
