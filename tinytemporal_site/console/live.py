@@ -132,28 +132,30 @@ def services() -> Services | None:
 NOTHING_BOUND = Away(reason="This process runs no services.")
 
 
-def call(ask: Ask[T], *, timeout: float = WITHIN_S) -> T | Away:
-    """What `ask(services)` returns, awaited on the event loop for `timeout` seconds at most. For the threads of views.
+def call(ask: Ask[T], *, timeout: float | None = None) -> T | Away:
+    """What `ask(services)` returns, awaited on the event loop for `timeout` seconds (WITHIN_S) at most. For the threads of
+    views.
 
     Away when time is up and for every Unavailable (nobody there, moved, in doubt); other errors are raised as they are.
     """
     bound = _bound
     if bound is None:
         return NOTHING_BOUND
-    waiting = _submit(bound, ask, timeout)
-    return _wait(waiting, timeout)
+    within = WITHIN_S if timeout is None else timeout
+    return _wait(_submit(bound, ask, within), within)
 
 
-def call_all(asks: Mapping[K, Ask[T]], *, timeout: float = WITHIN_S) -> dict[K, T | Away]:
+def call_all(asks: Mapping[K, Ask[T]], *, timeout: float | None = None) -> dict[K, T | Away]:
     """`call` for each, at the same time and within the same time. An error of one is its Away."""
     bound = _bound
     if bound is None:
         return dict.fromkeys(asks, NOTHING_BOUND)
-    waiting = {key: _submit(bound, ask, timeout) for key, ask in asks.items()}
-    return {key: _settled(future, timeout) for key, future in waiting.items()}
+    within = WITHIN_S if timeout is None else timeout
+    waiting = {key: _submit(bound, ask, within) for key, ask in asks.items()}
+    return {key: _settled(future, within) for key, future in waiting.items()}
 
 
-def request(name: str, message: Message, *, timeout: float = WITHIN_S) -> Any | Away:
+def request(name: str, message: Message, *, timeout: float | None = None) -> Any | Away:
     """Calls an API method as a client would: `request("SignalWorkflowExecution", message)`; see `call`."""
     return call(lambda s: call_frontend(s.frontend, name, message), timeout=timeout)
 

@@ -6,7 +6,7 @@ They go through Django's connections, in the thread of a page. Times are as each
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,11 +20,12 @@ from visibility.router import alias as alias_of_visibility
 
 STATUSES = ("Running", "Completed", "Failed", "Canceled", "Terminated", "ContinuedAsNew", "TimedOut", "Paused")
 MOST_COUNTED = 1_000
+MOST_OF_A_SHARD = 100
 MANY_ATTEMPTS = 10
 """An activity that has been tried so often is worth a look; the index on timer tasks says the same."""
 MOST_SHARDS = 1_000
 MOST_NAMESPACES = 20
-SAMPLE = 200
+SAMPLE = 100
 """Runs that are counted one by one in each slice of the plot; beyond, their number follows from how close they lie."""
 
 
@@ -55,8 +56,12 @@ class _Reading:
 
 # --- counts
 
-# As many rows of each status as are quickly counted.
-_STATUS_COUNT = "(SELECT count(*) FROM (SELECT 1 FROM executions WHERE status = ? LIMIT ?) AS s)"
+# As many rows of each status as are quickly counted. Asked in the index's order and as a range, so that no planner reads
+# the table in the hope of finding them soon.
+_STATUS_COUNT = (
+    "(SELECT count(*) FROM (SELECT 1 FROM executions WHERE status >= ? AND status <= ? "
+    "ORDER BY status DESC, run_id DESC LIMIT ?) AS s)"
+)
 
 
 def status_counts() -> dict[str, int]:
@@ -64,7 +69,7 @@ def status_counts() -> dict[str, int]:
     found = dict.fromkeys(STATUSES, 0)
     for alias in history_aliases():
         sql = f"SELECT {', '.join([_STATUS_COUNT] * len(STATUSES))}"
-        params = [value for status in STATUSES for value in (status, MOST_COUNTED + 1)]
+        params = [value for status in STATUSES for value in (status, status, MOST_COUNTED + 1)]
         for status, count in zip(STATUSES, _Reading(alias).rows(sql, params)[0], strict=True):
             found[status] += count
     return found
@@ -77,7 +82,8 @@ class Undone(Struct, kw_only=True):
     """Tasks that wait in one table."""
 
     count: int = 0
-    """More than MOST_COUNTED says that there are more."""
+    is_more: bool = False
+    """There are more than were counted."""
     oldest: datetime | None = None
     shard_id: int = 0
     """The oldest one's."""
@@ -90,13 +96,14 @@ _OLDEST_TRANSFER = (
     "ORDER BY t.task_id LIMIT 1) FROM shards s ORDER BY s.shard_id LIMIT ?"
 )
 _COUNT_TRANSFER = "SELECT count(*) FROM (SELECT 1 FROM transfer_tasks LIMIT ?) AS t"
-# The timer task of each shard that falls due first, and how many have fallen due.
+# The timer task of each shard that falls due first, and how many of a shard have fallen due.
 _OLDEST_TIMER = (
     "SELECT s.shard_id, (SELECT t.due_at FROM timer_tasks t WHERE t.shard_id = s.shard_id AND t.due_at < ? "
     "ORDER BY t.due_at LIMIT 1) FROM shards s ORDER BY s.shard_id LIMIT ?"
 )
 _COUNT_TIMERS = (
-    "SELECT count(*) FROM (SELECT 1 FROM timer_tasks WHERE shard_id IN ({shards}) AND due_at < ? LIMIT ?) AS t"
+    "SELECT (SELECT count(*) FROM (SELECT 1 FROM timer_tasks t WHERE t.shard_id = s.shard_id AND t.due_at < ? "
+    "ORDER BY t.due_at LIMIT ?) AS n) FROM shards s WHERE s.shard_id IN ({shards})"
 )
 _FIRST_TIMERS = (
     "SELECT task_id, run_id, due_at, data FROM timer_tasks WHERE shard_id = ? AND due_at < ? "
@@ -110,6 +117,7 @@ def undone_transfer_tasks() -> Undone:
     for alias in history_aliases():
         reading = _Reading(alias)
         found.count += reading.rows(_COUNT_TRANSFER, [MOST_COUNTED + 1])[0][0]
+        found.is_more |= found.count > MOST_COUNTED
         _take_oldest(found, alias, _times(reading, _OLDEST_TRANSFER, [MOST_SHARDS]))
     return found
 
@@ -122,7 +130,9 @@ def overdue_timer_tasks(*, before: datetime) -> Undone:
         oldest = _times(reading, _OLDEST_TIMER, [before, MOST_SHARDS])
         if oldest:
             sql = _COUNT_TIMERS.format(shards=", ".join("?" * len(oldest)))
-            found.count += reading.rows(sql, [*oldest, before, MOST_COUNTED + 1])[0][0]
+            counts = [count for (count,) in reading.rows(sql, [before, MOST_OF_A_SHARD + 1, *oldest])]
+            found.count += sum(min(count, MOST_OF_A_SHARD) for count in counts)
+            found.is_more |= max(counts) > MOST_OF_A_SHARD
             _take_oldest(found, alias, oldest)
     return found
 
@@ -169,6 +179,40 @@ def _take_oldest(found: Undone, alias: str, times: dict[int, datetime]) -> None:
     for shard_id, when in times.items():
         if found.oldest is None or when < found.oldest:
             found.oldest, found.shard_id, found.alias = when, shard_id, alias
+
+
+# --- runs whose workflow tasks keep failing
+
+PROBLEM, CATEGORIES = "TemporalReportedProblems", ("category=WorkflowTaskFailed", "category=WorkflowTaskTimedOut")
+"""History sets the search attribute after five failures in a row, and takes it away after a success."""
+# The open runs that have it, newest first; of those that have it, MOST_LOOKED_AT are looked at.
+_OPEN_WITH_PROBLEM = (
+    "SELECT v.run_id FROM ({found}) AS f CROSS JOIN visibility v WHERE v.run_id = f.run_id "
+    "AND v.status IN ('Running', 'Paused') AND v.namespace > '' LIMIT ?"
+)
+_WITH_PROBLEM = {
+    "sqlite": (
+        f"SELECT run_id FROM visibility_items WHERE attribute = '{PROBLEM}' "  # noqa: S608  no request's text
+        "AND item IN ({categories}) ORDER BY run_id DESC LIMIT ?"
+    ),
+    "postgresql": (
+        f"SELECT run_id FROM visibility WHERE ({{categories}}) AND (search_attributes -> '{PROBLEM}') IS NOT NULL LIMIT ?"  # noqa: S608
+    ),
+}
+MOST_LOOKED_AT = 10_000
+
+
+def failing_runs() -> list[str]:
+    """Ids of the runs; more than MOST_COUNTED says that there are more."""
+    reading = _Reading(alias_of_visibility())
+    if reading.is_postgresql:
+        each, values = f"(search_attributes -> '{PROBLEM}') @> ?::jsonb", [json.dumps([c]) for c in CATEGORIES]
+        categories = " OR ".join([each] * len(values))
+    else:
+        categories, values = ", ".join("?" * len(CATEGORIES)), list(CATEGORIES)
+    found = _WITH_PROBLEM[reading.connection.vendor].format(categories=categories)
+    sql = _OPEN_WITH_PROBLEM.format(found=found)
+    return [run_id for (run_id,) in reading.rows(sql, [*values, MOST_LOOKED_AT, MOST_COUNTED + 1])]
 
 
 # --- activities that are tried again and again
@@ -260,17 +304,16 @@ class Slice(Struct, kw_only=True):
     is_estimate: bool
 
 
-# Run ids begin with their time: how many lie in each slice (number, from, to), and which is the last of a full sample.
+# Run ids begin with their time: how many lie in each slice (number, from, to), and which is the last that was counted.
 _STARTED = (
-    "WITH b(i, low, high) AS (VALUES {slices}) SELECT b.i, "
-    "(SELECT count(*) FROM (SELECT 1 FROM executions WHERE run_id >= b.low AND run_id < b.high LIMIT ?) AS n), "
-    "(SELECT run_id FROM executions WHERE run_id >= b.low AND run_id < b.high ORDER BY run_id LIMIT 1 OFFSET ?) FROM b"
+    "WITH b(i, low, high) AS (VALUES {slices}) SELECT b.i, (SELECT count(*) || ' ' || max(run_id) FROM "
+    "(SELECT run_id FROM executions WHERE run_id >= b.low AND run_id < b.high ORDER BY run_id LIMIT ?) AS n) FROM b"
 )
 # The same of the times of closing, namespace by namespace, as the read model's order has them.
 _CLOSED = (
     "WITH b(i, low, high) AS (VALUES {slices}), n(name) AS (VALUES {names}) SELECT b.i, "
-    "(SELECT count(*) FROM (SELECT 1 FROM visibility WHERE {within} LIMIT ?) AS n), "
-    "(SELECT close_time FROM visibility WHERE {within} ORDER BY {close_time} LIMIT 1 OFFSET ?) FROM n CROSS JOIN b"
+    "(SELECT count(*) || ' ' || max(close_time) FROM (SELECT close_time FROM visibility WHERE namespace = n.name "
+    "AND {close_time} >= b.low AND {close_time} < b.high ORDER BY {close_time} LIMIT ?) AS c) FROM n CROSS JOIN b"
 )
 _CLOSE_TIME = {
     "sqlite": "COALESCE(close_time, '9999-12-31 23:59:59.999999')",
@@ -285,40 +328,48 @@ def activity(*, until: datetime, slices: int, length: timedelta) -> list[Slice]:
     found = [Slice(begin=begin, started=0, closed=0, is_estimate=False) for begin in begins]
     for alias in history_aliases():
         for number, count, last in _started(_Reading(alias), begins, length):
-            estimate = _estimate(count, None if last is None else _time_of(last), begins[number], length)
-            found[number].started += estimate
-            found[number].is_estimate |= last is not None
-    reading = _Reading(alias_of_visibility())
-    for number, count, last in _closed(reading, begins, length):
-        found[number].closed += _estimate(count, reading.time(last), begins[number], length)
-        found[number].is_estimate |= last is not None
+            found[number].started += _estimate(count, _time_of(last), begins[number], length)
+            found[number].is_estimate |= count >= SAMPLE
+    for number, count, last in _closed(_Reading(alias_of_visibility()), begins, length):
+        found[number].closed += _estimate(count, _Reading.time(last), begins[number], length)
+        found[number].is_estimate |= count >= SAMPLE
     return found
 
 
-def _started(reading: _Reading, begins: Sequence[datetime], length: timedelta) -> list[tuple[Any, ...]]:
+Counted = Iterator[tuple[int, int, str]]
+"""The number of the slice, how many were counted (SAMPLE at most), and the last of them."""
+
+
+def _started(reading: _Reading, begins: Sequence[datetime], length: timedelta) -> Counted:
     params = [value for i, begin in enumerate(begins) for value in (i, _first_id(begin), _first_id(begin + length))]
     sql = _STARTED.format(slices=", ".join(["(?, ?, ?)"] * len(begins)))
-    return reading.rows(sql, [*params, SAMPLE, SAMPLE - 1])
+    return _counted(reading.rows(sql, [*params, SAMPLE]))
 
 
-def _closed(reading: _Reading, begins: Sequence[datetime], length: timedelta) -> list[tuple[Any, ...]]:
+def _closed(reading: _Reading, begins: Sequence[datetime], length: timedelta) -> Counted:
     names = [name for (name,) in _Reading("default").rows(_NAMESPACES, [MOST_NAMESPACES])]
     if not names:
-        return []
-    close_time = _CLOSE_TIME[reading.connection.vendor]
+        return iter(())
     sql = _CLOSED.format(
         slices=", ".join(["(?, ?, ?)"] * len(begins)),
         names=", ".join(["(?)"] * len(names)),
-        within=f"namespace = n.name AND {close_time} >= b.low AND {close_time} < b.high",
-        close_time=close_time,
+        close_time=_CLOSE_TIME[reading.connection.vendor],
     )
     params = [value for i, begin in enumerate(begins) for value in (i, begin, begin + length)]
-    return reading.rows(sql, [*params, *names, SAMPLE, SAMPLE - 1])
+    return _counted(reading.rows(sql, [*params, *names, SAMPLE]))
+
+
+def _counted(rows: Sequence[tuple[Any, ...]]) -> Counted:
+    """Of rows of a slice's number, and a text of the count and the last; null for a slice with nothing in it."""
+    for number, text in rows:
+        if text is not None:
+            count, _, last = text.partition(" ")
+            yield number, int(count), last
 
 
 def _estimate(count: int, last: datetime | None, begin: datetime, length: timedelta) -> int:
-    """The number in a slice of which `count` were counted; `last` is the time of the last of a full sample."""
-    if last is None:
+    """The number in a slice of which `count` were counted; beyond a full sample, by how close they lie."""
+    if count < SAMPLE or last is None:
         return count
     covered = max(last - begin, timedelta(milliseconds=1))
     return max(count, round(count * (length / covered)))

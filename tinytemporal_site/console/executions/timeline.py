@@ -107,6 +107,13 @@ _ENDS = {
     "NexusOperationCanceled": ("operation", "canceled"),
 }
 _TASK_ENDS = {"WorkflowTaskCompleted": "good", "WorkflowTaskFailed": "bad", "WorkflowTaskTimedOut": "bad"}
+_RUN_STYLES = {
+    "Running": "open",
+    "Paused": "open",
+    "Completed": "good",
+    "ContinuedAsNew": "good",
+    "Canceled": "canceled",
+}
 _ORDER = ("run", "workflow tasks", "signals", "moments")
 
 
@@ -130,38 +137,24 @@ def build(
     end = max([end, *(event.time for event in events[-1:]), *(min(when, soon) for when in ahead)])
     begin = min([begin, *(event.time for event in events[:1])])
     end = max(end, begin + timedelta(milliseconds=1))
-    maker = _Maker(begin=begin, end=end, now=min(max(now, begin), end), is_closed=closed_at is not None)
+    now = min(max(now, begin), end)
+    maker = _Maker(begin=begin, end=end, now=now, is_closed=closed_at is not None)
     for event in events:
         maker.take(event)
     if not has_later:
         for one in pending:
             maker.wait_for(one)
     maker.leave_open(has_later=has_later)
-    lanes = [_run_lane(begin, closed_at or end, status, closed_at, has_earlier, has_later, end), *maker.lanes()]
-    return Timeline(begin=begin, end=end, lanes=lanes[:MOST_LANES], left_out=max(0, len(lanes) - MOST_LANES))
-
-
-def _run_lane(
-    begin: datetime,
-    until: datetime,
-    status: str,
-    closed_at: datetime | None,
-    has_earlier: bool,
-    has_later: bool,
-    end: datetime,
-) -> Lane:
-    style = {"Completed": "good", "ContinuedAsNew": "good", "Canceled": "canceled"}.get(
-        status, "bad" if closed_at else "open"
-    )
-    span = Span(
+    run = Span(
         begin=begin,
-        end=min(until, end),
-        style=style,
+        end=end if has_later else closed_at or now,
+        style=_RUN_STYLES.get(status, "bad"),
         text=f"The run: {status}",
         open_left=has_earlier,
         open_right=has_later or closed_at is None,
     )
-    return Lane(kind="run", label="Run", spans=[span])
+    lanes = [Lane(kind="run", label="Run", spans=[run]), *maker.lanes()]
+    return Timeline(begin=begin, end=end, lanes=lanes[:MOST_LANES], left_out=max(0, len(lanes) - MOST_LANES))
 
 
 class _Maker:

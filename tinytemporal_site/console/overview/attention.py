@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.db import connections
 from django.urls import reverse
 from msgspec import Struct, field
 
@@ -21,10 +20,6 @@ from matching.models import TaskQueue
 from tinytemporal_site.console import live, look, store
 from tinytemporal_site.console.hosts.placement import shard_lines
 from tinytemporal_site.console.queues.rows import Line, lines
-from visibility.filters import read_filter
-from visibility.models import Visibility
-from visibility.router import alias as alias_of_visibility
-from visibility.store.filtering import q_of
 
 SHOWN = 5
 LOOKED_AT = 50
@@ -35,11 +30,8 @@ LATE = timedelta(seconds=5)
 VERY_LATE = timedelta(minutes=1)
 OK, WARN, BAD, UNKNOWN = "ok", "warn", "bad", ""
 
-PROBLEMS = (
-    "TemporalReportedProblems IN ('category=WorkflowTaskFailed', 'category=WorkflowTaskTimedOut') "
-    "AND ExecutionStatus IN ('Running', 'Paused')"
-)
-"""Runs whose workflow tasks failed five times in a row, in the language of lists."""
+PROBLEMS = f"ExecutionStatus = 'Running' AND {store.PROBLEM} IN ({', '.join(map(repr, store.CATEGORIES))})"
+"""The same runs in the language of lists."""
 
 
 class Entry(Struct, kw_only=True):
@@ -83,11 +75,7 @@ def items(asked: Live, *, now: datetime) -> list[Item]:
 
 
 def failing_workflow_tasks() -> Item:
-    alias = alias_of_visibility()
-    where = read_filter(PROBLEMS, {}).where
-    assert where is not None
-    found = Visibility.objects.using(alias).filter(q_of(where, dialect=connections[alias].vendor))
-    runs = list(found.order_by().values_list("run_id", flat=True)[: store.MOST_COUNTED + 1])
+    runs = store.failing_runs()
     worst = _failing(runs[:LOOKED_AT]) if runs else []
     return Item(
         label="executions whose workflow task keeps failing",
@@ -188,7 +176,7 @@ def transfer_tasks(*, now: datetime) -> Item:
     age = timedelta() if found.oldest is None else max(timedelta(), now - found.oldest)
     return Item(
         label="transfer tasks undone",
-        number=look.bounded(found.count, most=store.MOST_COUNTED),
+        number=_counted(found),
         level=_level(age),
         worst=_oldest(f"shard {found.shard_id}", "history_shard", found.shard_id, age) if found.oldest else [],
         more=reverse("admin:history_transfertaskview_changelist") if found.count else "",
@@ -202,7 +190,7 @@ def timer_tasks(*, now: datetime) -> Item:
     first = store.first_overdue(found, before=before, most=SHOWN) if found.oldest is not None else []
     return Item(
         label="timer tasks past their time",
-        number=look.bounded(found.count, most=store.MOST_COUNTED),
+        number=_counted(found),
         level=OK if found.oldest is None else (BAD if now - found.oldest > VERY_LATE else WARN),
         worst=[
             Entry(text=one.run_id, url=look.run_url(one.run_id), note=f"{one.kind}, {_when(one.due_at, now=now)}")
@@ -233,6 +221,10 @@ def visibility_lag(asked: Live, *, now: datetime) -> Item:
         more=reverse("admin:history_visibilitytaskview_changelist") if rows else "",
         note=f"{look.bounded(rows, most=store.MOST_COUNTED)} rows of intents.",
     )
+
+
+def _counted(found: store.Undone) -> str:
+    return f"{min(found.count, store.MOST_COUNTED):,}{'+' if found.is_more else ''}"
 
 
 def _level(age: timedelta) -> str:

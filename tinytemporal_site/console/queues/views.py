@@ -19,7 +19,7 @@ PAGE = 50
 
 def queues(request: HttpRequest) -> HttpResponseBase:
     """In the order of their names, page by page from `after`; `q` is the beginning of a name."""
-    after, term = request.GET.get("after", ""), request.GET.get("q", "").strip()
+    after, term = _text(request, "after"), _text(request, "q").strip()
     found: QuerySet[TaskQueue] = TaskQueue.objects.order_by("physical_queue")
     if term:
         found = begins_with(found, "physical_queue", term)
@@ -42,6 +42,8 @@ def queues(request: HttpRequest) -> HttpResponseBase:
 def queue(request: HttpRequest, physical_queue: str) -> HttpResponseBase:
     """`after`: the task rows above that id."""
     name = unquote(physical_queue)
+    if "\0" in name:
+        raise Http404("No name has that in it.")
     row = TaskQueue.objects.filter(physical_queue=name).first()
     if row is None:
         raise Http404(f"There is no task queue {name}.")
@@ -74,6 +76,11 @@ def queue(request: HttpRequest, physical_queue: str) -> HttpResponseBase:
         shown_to=found[-1].task_id if found else 0,
         **_tasks(name, request.GET.get("after", "")),
     )
+
+
+def _text(request: HttpRequest, name: str) -> str:
+    """What was asked for; no name has U+0000 in it, and PostgreSQL would refuse it."""
+    return request.GET.get(name, "").replace("\0", "")
 
 
 def _tasks(name: str, after: str) -> dict[str, Any]:
