@@ -15,7 +15,7 @@ from temporalio.api.history import v1 as h
 
 from common.codec import to_dict
 from common.protos import from_timestamp
-from tests.admin.executions.runs import activities, at, event, failure, started
+from tests.admin.executions.runs import activities, at, event, failure, json_payload, started
 from tinytemporal_site.console.executions.drawing import LABELS, WIDTH, draw, table
 from tinytemporal_site.console.executions.events import Event, event_of, failure_parts, last_word, rows_of, tell
 from tinytemporal_site.console.executions.timeline import Lane, Pending, Timeline, build
@@ -168,6 +168,15 @@ def test_failures_are_told_with_their_causes() -> None:
         ("outer", "at outer"),
         ("inner", "at inner"),
     ]
+
+
+def test_a_failure_that_was_put_into_a_payload_is_told() -> None:
+    hidden = json_payload('{"message": "no funds", "stack_trace": "at pay"}')
+    made = failure("Encoded failure")
+    made.encoded_attributes.CopyFrom(hidden)
+    [failed] = events(h.WorkflowExecutionFailedEventAttributes(failure=made))
+    assert tell(failed) == "no funds"
+    assert failure_parts(failed.attributes["failure"])[0].stack_trace == "at pay"
 
 
 _KINDS = [field.message_type for field in h.HistoryEvent.DESCRIPTOR.oneofs_by_name["attributes"].fields]

@@ -220,12 +220,21 @@ def told_failure(failure: Any) -> str:
 
 
 def causes(failure: Any) -> list[dict[str, Any]]:
-    """The failure and what caused it, innermost last."""
+    """The failure and what caused it, innermost last; what a converter has put aside in encoded attributes is put back."""
     found: list[dict[str, Any]] = []
     while isinstance(failure, dict) and len(found) < _DEEPEST_CAUSE:
-        found.append(failure)
+        found.append({**failure, **_put_aside(failure)})
         failure = failure.get("cause")
     return found
+
+
+def _put_aside(failure: Mapping[str, Any]) -> dict[str, str]:
+    """Of an SDK's converter that keeps messages and stack traces in a payload, so that a codec can encrypt them."""
+    given = readable(failure.get("encodedAttributes"))
+    if not isinstance(given, dict):
+        return {}
+    names = {"message": "message", "stackTrace": "stack_trace"}
+    return {name: given[theirs] for name, theirs in names.items() if isinstance(given.get(theirs), str)}
 
 
 def _kind_of(failure: Mapping[str, Any]) -> str:
