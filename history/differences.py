@@ -29,7 +29,7 @@ LIVE = frozenset(
         "workflow_task", "task_failures", "last_task_failure_category", "last_task_failure_cause", "first_task_pending",
         # what workers say with a completion, beside its event
         "sticky_queue", "sticky_schedule_to_start", "worker_stamp", "last_worker_identity", "sdk_name", "sdk_version",
-        "assigned_build_id", "external_payload_count",
+        "assigned_build_id",
         # compared apart
         "search_attributes",
     )

@@ -174,6 +174,9 @@ class ExecutionInfo(Record, kw_only=True):
     updates_in_flight: int = 0
     """Of them, those not completed."""
     external_payload_count: int = 0
+    """Payloads in the history whose data clients keep elsewhere."""
+    external_payload_size: int = 0
+    """Their bytes, as the clients say."""
     history_size: int = 0
     """Bytes of the events' protobuf form."""
     state_transition_count: int = 0

@@ -95,6 +95,7 @@ def execution_info(info: ExecutionInfo) -> WorkflowExecutionInfo:
         first_run_id=info.first_run_id,
         priority=info.priority,
         external_payload_count=info.external_payload_count,
+        external_payload_size_bytes=info.external_payload_size,
     )
     if info.closed_at is not None:
         message.close_time.CopyFrom(timestamp(info.closed_at))

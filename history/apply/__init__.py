@@ -17,6 +17,7 @@ from collections.abc import Callable
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
+from history.external_payloads import external_payloads, may_refer
 from history.state import Draft
 
 Apply = Callable[[Draft, HistoryEvent], None]
@@ -37,11 +38,16 @@ def applies(*event_types: EventType.ValueType) -> Callable[[Apply], Apply]:
 
 
 def count_event(draft: Draft, event: HistoryEvent) -> None:
-    """What every numbered event changes: the next id, the history's size, the last ordering id."""
+    """What every numbered event changes: the next id, the history's size and what it refers to, the last ordering id."""
     info = draft.info
     info.next_event_id = event.event_id + 1
-    info.history_size += event.ByteSize()
+    data = event.SerializePartialToString()
+    info.history_size += len(data)
     info.last_event_task_id = event.task_id
+    if may_refer(data):
+        number, size = external_payloads(event)
+        info.external_payload_count += number
+        info.external_payload_size += size
 
 
 def apply_event(draft: Draft, event: HistoryEvent) -> None:

@@ -6,6 +6,8 @@ visibility_of(info, *, task_id, transitions) -> VisibilityIntent
 
 from __future__ import annotations
 
+from temporalio.api.common.v1 import Payload
+
 from history.records import ExecutionInfo, VisibilityIntent
 from history.state import Draft
 
@@ -19,7 +21,7 @@ def record_visibility(draft: Draft) -> None:
 
 
 def visibility_of(info: ExecutionInfo, *, task_id: int, transitions: int) -> VisibilityIntent:
-    """As upstream, length, size and transitions of the history are shown once the run has closed."""
+    """As upstream, length, size and transitions of the history, and what it refers to, are shown once the run has closed."""
     closed = info.closed_at is not None
     parent = info.parent
     return VisibilityIntent(
@@ -40,6 +42,20 @@ def visibility_of(info: ExecutionInfo, *, task_id: int, transitions: int) -> Vis
         parent_run_id=parent.run_id if parent else "",
         root_workflow_id=info.root_workflow_id,
         root_run_id=info.root_run_id,
-        search_attributes=info.search_attributes,
+        search_attributes=_with_external_payloads(info) if closed else info.search_attributes,
         memo=info.memo,
     )
+
+
+def _with_external_payloads(info: ExecutionInfo) -> dict[str, Payload]:
+    if not info.external_payload_count:
+        return info.search_attributes
+    return {
+        **info.search_attributes,
+        "TemporalExternalPayloadCount": _int(info.external_payload_count),
+        "TemporalExternalPayloadSizeBytes": _int(info.external_payload_size),
+    }
+
+
+def _int(value: int) -> Payload:
+    return Payload(metadata={"encoding": b"json/plain", "type": b"Int"}, data=str(value).encode())
