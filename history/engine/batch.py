@@ -79,12 +79,12 @@ class _ShardPart:
 class _Runs:
     """The run source of one operation."""
 
-    __slots__ = ("part", "cache", "operation")
+    __slots__ = ("part", "cache", "absent")
 
-    def __init__(self, part: _ShardPart, cache: RunCache, operation: Operation) -> None:
+    def __init__(self, part: _ShardPart, cache: RunCache, absent: set[str]) -> None:
         self.part = part
         self.cache = cache
-        self.operation = operation
+        self.absent = absent
 
     def open(self, run_id: str, work: Workspace) -> Draft | None:
         stack = self.part.stacks.get(run_id)
@@ -96,7 +96,7 @@ class _Runs:
         else:
             cached = self.cache.get(run_id)
             if cached is None:
-                if run_id in self.operation.absent:
+                if run_id in self.absent:
                     return None
                 raise RunMissing(run_id)
             base = cached.state
@@ -168,6 +168,7 @@ class Batch:
             if work.current is not before:
                 committed = part.currents[key][0] if key in part.currents else before
                 part.currents[key] = (committed, work.current)
+        work.close()
         self.operations.append(operation)
 
     def _workspace(self, part: _ShardPart, operation: Operation) -> Workspace:
@@ -186,7 +187,7 @@ class Batch:
             now=self._now,
             config=self._config,
             current=current,
-            runs=_Runs(part, self._cache, operation),
+            runs=_Runs(part, self._cache, operation.absent),
             draw_task_id=shard.draw_task_id,
             namespace_record=self._namespace_record,
         )
@@ -299,6 +300,7 @@ def _adopt(part: _ShardPart, cache: RunCache) -> Committed:
         _adopt_run(run_id, stack, part.shard, cache, committed)
     for key, (_, current) in part.currents.items():
         part.shard.remember_current(key, current)
+    part.stacks = {}  # the drafts know the part: no circle is left (see Workspace.close)
     return committed
 
 

@@ -164,6 +164,7 @@ async def test_a_poll_is_answered_before_its_caller_gives_up(
     (until,) = idle.deadlines
     assert timedelta(seconds=50) < until - setup.clock.now() < timedelta(seconds=65)
     setup.clock.advance_to(until - timedelta(seconds=0.6))
+    await setup.call(ws.GetSystemInfoRequest())
     assert not idle.cancelled.is_set()
     setup.clock.advance_to(until - timedelta(seconds=0.5))
     assert await polling == response_type()

@@ -123,7 +123,7 @@ async def running_lab(
     """A started engine over the database at `url`, alone or beside others on the same one."""
     database = open_url(url)
     await database.start()
-    config = config or HistoryConfig(shards=2, visibility_gather=ZERO)
+    config = config or HistoryConfig(shards=2, visibility_gather=ZERO, commit_gather=ZERO)
     store = FaultyStore(SqlExecutionStore(databases=dict.fromkeys(range(1, config.shards + 1), database)))
     lab = Lab(store=store, clock=clock or ManualClock(), host=host, config=config)
     await lab.engine.start()

@@ -47,6 +47,32 @@ async def test_operations_that_wait_share_one_commit(database_url: str) -> None:
         assert await names(lab, "w0", runs[0]) == ["created", "first", "m0", "m10", "m20"]
 
 
+async def test_a_busy_writer_gathers_and_one_that_is_alone_does_not(database_url: str) -> None:
+    config = HistoryConfig(shards=2, visibility_gather=ZERO, commit_gather=timedelta(milliseconds=2))
+    async with running_lab(database_url, config=config) as lab:
+
+        async def time_goes_by() -> None:
+            while True:
+                lab.clock.advance(config.commit_gather)
+                await lab.clock.sleep(ZERO)
+
+        ticking = asyncio.create_task(time_goes_by())
+        for name in "wxyz":
+            await lab.create(name)
+        await asyncio.gather(*(lab.update(name, marking("together")) for name in "wxyz"))
+        ticking.cancel()
+        await asyncio.wait({ticking})
+        before = len(lab.store.commits)
+        first = asyncio.create_task(lab.update("w", marking("first")))
+        second = asyncio.create_task(lab.update("x", marking("second")))
+        await settle(lab.clock, ZERO)
+        assert len(lab.store.commits) == before and not first.done()
+        lab.clock.advance(config.commit_gather)
+        await asyncio.gather(first, second)
+        assert len(lab.store.commits) == before + 1
+        await lab.update("w", marking("alone"))
+
+
 async def test_a_rejection_keeps_nothing_and_fails_nobody_else(database_url: str) -> None:
     def rejected(work: Workspace) -> None:
         mark(work.run(), "half done")
@@ -162,7 +188,7 @@ async def test_tasks_left_by_a_crash_are_handled_by_the_next_owner(database_url:
 
 
 async def test_a_small_cache_reloads_what_it_dropped(database_url: str) -> None:
-    async with running_lab(database_url, config=HistoryConfig(shards=2, cache_runs=3, visibility_gather=ZERO)) as lab:
+    async with running_lab(database_url, config=HistoryConfig(shards=2, cache_runs=3, visibility_gather=ZERO, commit_gather=ZERO)) as lab:
         runs = [await lab.create(f"w{n}") for n in range(12)]
         assert len(lab.engine.cache) <= 3
         for n in range(12):
