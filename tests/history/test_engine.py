@@ -188,7 +188,9 @@ async def test_tasks_left_by_a_crash_are_handled_by_the_next_owner(database_url:
 
 
 async def test_a_small_cache_reloads_what_it_dropped(database_url: str) -> None:
-    async with running_lab(database_url, config=HistoryConfig(shards=2, cache_runs=3, visibility_gather=ZERO, commit_gather=ZERO)) as lab:
+    async with running_lab(
+        database_url, config=HistoryConfig(shards=2, cache_runs=3, visibility_gather=ZERO, commit_gather=ZERO)
+    ) as lab:
         runs = [await lab.create(f"w{n}") for n in range(12)]
         assert len(lab.engine.cache) <= 3
         for n in range(12):
