@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from msgspec import Struct
@@ -22,8 +22,6 @@ class Loaded(Struct, kw_only=True):
     host: str
     waiting_polls: int
     pollers: int
-    last_poll: datetime | None
-    polled_lately: bool
     awaiting_dispatch: int
     """Of this partition."""
     added_per_second: float
@@ -42,8 +40,10 @@ class Line(Struct, kw_only=True):
     row: TaskQueue
     stored: int
     loaded: Loaded | None
+    is_polled: bool
+    """Whether somebody polled the queue lately, at whatever host: they share their tasks."""
     is_known: bool
-    """Whether every Matching host answered: otherwise "not loaded" may be wrong."""
+    """Whether every Matching host answered: otherwise "not loaded" and "not polled" may be wrong."""
 
     @property
     def backlog(self) -> int:
@@ -52,9 +52,7 @@ class Line(Struct, kw_only=True):
     @property
     def has_no_poller(self) -> bool:
         """Tasks wait, and nobody has asked for them lately."""
-        if not self.backlog:
-            return False
-        return self.is_known if self.loaded is None else not self.loaded.polled_lately
+        return self.backlog > 0 and self.is_known and not self.is_polled
 
 
 def stored_tasks(row: TaskQueue) -> int:
@@ -75,7 +73,7 @@ def key_of(physical_queue: str) -> QueueKey | None:
 
 
 def lines(rows: list[TaskQueue], hosts: dict[str, MatchingInspection | live.Away]) -> list[Line]:
-    loaded = loaded_queues(hosts)
+    loaded, polled = loaded_queues(hosts), polled_queues(hosts)
     is_known = bool(hosts) and not any(isinstance(answer, live.Away) for answer in hosts.values())
     return [
         Line(
@@ -84,6 +82,7 @@ def lines(rows: list[TaskQueue], hosts: dict[str, MatchingInspection | live.Away
             row=row,
             stored=stored_tasks(row),
             loaded=loaded.get(row.physical_queue),
+            is_polled=(row.namespace, row.task_queue, row.kind) in polled,
             is_known=is_known,
         )
         for row in rows
@@ -100,16 +99,28 @@ def loaded_queues(hosts: dict[str, MatchingInspection | live.Away]) -> dict[str,
     return found
 
 
+def polled_queues(hosts: dict[str, MatchingInspection | live.Away]) -> set[tuple[str, str, str]]:
+    """Namespace, name and kind of those that somebody polled lately."""
+    return {
+        (queue.namespace, queue.name, queue.kind)
+        for answer in hosts.values()
+        if not isinstance(answer, live.Away)
+        for queue in answer.queues
+        if _is_polled(answer, queue)
+    }
+
+
+def _is_polled(host: MatchingInspection, queue: TaskQueueInspection) -> bool:
+    lately = any(host.now - poller.last_poll <= POLLED_LATELY for poller in queue.pollers)
+    return queue.waiting_polls > 0 or lately
+
+
 def _partitions(host: MatchingInspection, queue: TaskQueueInspection) -> dict[str, Loaded]:
-    last = max((poller.last_poll for poller in queue.pollers), default=None)
-    lately = queue.waiting_polls > 0 or (last is not None and host.now - last <= POLLED_LATELY)
     return {
         partition.physical_queue: Loaded(
             host=host.host,
             waiting_polls=queue.waiting_polls,
             pollers=len(queue.pollers),
-            last_poll=last,
-            polled_lately=lately,
             awaiting_dispatch=partition.awaiting_dispatch,
             added_per_second=queue.added_per_second,
             dispatched_per_second=queue.dispatched_per_second,
