@@ -4,6 +4,8 @@ import secrets
 
 from django.contrib.auth import get_user_model
 
+from tinytemporal_site.sql_lock import alone_in
+
 ADMIN = "admin"
 
 
@@ -12,9 +14,10 @@ def ensure_admin() -> str | None:
 
     None, and nothing done, when there is an administrator already or the name is taken.
     """
-    users = get_user_model().objects
-    if users.filter(is_superuser=True).exists() or users.filter(username=ADMIN).exists():
-        return None
-    password = secrets.token_urlsafe(12)
-    users.create_superuser(username=ADMIN, email="", password=password)
-    return password
+    with alone_in():
+        users = get_user_model().objects
+        if users.filter(is_superuser=True).exists() or users.filter(username=ADMIN).exists():
+            return None
+        password = secrets.token_urlsafe(12)
+        users.create_superuser(username=ADMIN, email="", password=password)
+        return password

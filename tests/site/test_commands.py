@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -80,6 +81,25 @@ def test_serve_from_nothing_to_signed_in_and_again(database_kind: str, database_
                 server.process.kill()
                 server.process.communicate()
     assert administrators(url) == [("admin",)]
+    database_factory.drop(url)
+
+
+def test_processes_that_first_serve_at_once_share_one_database(database_factory: DatabaseFactory) -> None:
+    """One makes the tables and the administrator, the others wait for it, and all serve."""
+    url = database_factory.create_empty("postgresql")
+    with ThreadPoolExecutor(3) as pool:
+        servers = list(pool.map(Serve, [url] * 3))
+    try:
+        assert [json.loads(server.ready)["pid"] for server in servers] == [server.process.pid for server in servers]
+        printed = [server.end() for server in servers]
+        assert sum("user admin, password " in text for text in printed) == 1
+    finally:
+        for server in servers:
+            if server.process.poll() is None:
+                server.process.kill()
+                server.process.communicate()
+    assert administrators(url) == [("admin",)]
+    assert "No migrations to apply" in manage("migrate", database_url=url)
     database_factory.drop(url)
 
 
