@@ -11,6 +11,12 @@ class ConsoleConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from common.admin import read_json_by
+        from tinytemporal_site.console.executions.payloads import readable
+
+        read_json_by(readable)
+
+    def ready(self) -> None:
         from tinytemporal_site.console import groups
 
         sender = apps.get_app_config(groups.LAST)

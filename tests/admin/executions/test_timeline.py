@@ -18,6 +18,7 @@ from common.protos import from_timestamp
 from tests.admin.executions.runs import activities, at, event, failure, json_payload, started
 from tinytemporal_site.console.executions.drawing import LABELS, WIDTH, draw, table
 from tinytemporal_site.console.executions.events import Event, event_of, failure_parts, last_word, rows_of, tell
+from tinytemporal_site.console.executions.overview import overview, sample_ids
 from tinytemporal_site.console.executions.timeline import Lane, Pending, Timeline, build
 
 
@@ -177,6 +178,29 @@ def test_a_failure_that_was_put_into_a_payload_is_told() -> None:
     [failed] = events(h.WorkflowExecutionFailedEventAttributes(failure=made))
     assert tell(failed) == "no funds"
     assert failure_parts(failed.attributes["failure"])[0].stack_trace == "at pay"
+
+
+def test_what_the_author_wrote_is_told_first() -> None:
+    made = event(1, ACTIVITY)
+    made.user_metadata.summary.CopyFrom(json_payload('"charge the card"'))
+    assert rows_of(read([made]))[0].told == "“charge the card” · pay · id 7"
+
+
+@given(st.lists(st.integers(0, 100), min_size=0, max_size=70), st.integers(0, 100), st.integers(0, 100))
+def test_a_long_run_as_a_whole(seconds: list[int], first: int, last: int) -> None:
+    samples = [(number, at(second)) for number, second in enumerate(sorted(seconds), 1)]
+    found = overview(samples, first=at(min(first, last)), last=at(max(first, last)))
+    assert (found is None) == (len(samples) < 2)
+    for piece in found.pieces if found else ():
+        assert 0 <= piece.x <= WIDTH
+        assert piece.width > 0
+
+
+@pytest.mark.parametrize("last", [201, 1_000, 51_200])
+def test_samples_are_few_and_reach_to_the_end(last: int) -> None:
+    ids = sample_ids(last)
+    assert (ids[0], ids[-1]) == (1, last)
+    assert len(ids) <= 61
 
 
 _KINDS = [field.message_type for field in h.HistoryEvent.DESCRIPTOR.oneofs_by_name["attributes"].fields]

@@ -23,6 +23,7 @@ from tinytemporal_site.console.executions.codec import decode_within
 from tinytemporal_site.console.executions.drawing import draw, table
 from tinytemporal_site.console.executions.events import Event, failure_parts, rows_of
 from tinytemporal_site.console.executions.facts import Relative, limits, outcome_of, relatives
+from tinytemporal_site.console.executions.overview import Overview, overview, sample_ids
 from tinytemporal_site.console.executions.payloads import Shown, is_payload, readable, shown
 from tinytemporal_site.console.executions.rows import Items, Run, Window, records_of
 from tinytemporal_site.console.executions.timeline import Timeline, build
@@ -75,6 +76,7 @@ def context_of(run: Run, *, asked_from: str) -> dict[str, Any]:
         "attributes": readable(read.attributes),
         "metadata": readable(read.metadata),
         "picture": draw(timeline),
+        "overview": _overview(run, window),
         "timeline": timeline,
         "timeline_rows": table(timeline.lanes),
         "events": rows_of(events),
@@ -150,6 +152,14 @@ def _timeline(run: Run, events: Sequence[Event], items: dict[str, Items], window
         has_earlier=window.first > 1,
         has_later=bool(window.following),
     )
+
+
+def _overview(run: Run, window: Window) -> Overview | None:
+    """Of a run with more than one page of events."""
+    if not window.events or not (window.preceding or window.following):
+        return None
+    samples = rows.times_of(run, sample_ids(run.last_event_id))
+    return overview(samples, first=window.events[0].time, last=window.events[-1].time)
 
 
 def _last_page(run: Run) -> int:

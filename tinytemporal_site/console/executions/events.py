@@ -87,7 +87,7 @@ def rows_of(events: Iterable[Event]) -> list[EventRow]:
     return [
         EventRow(
             event=event,
-            told=tell(event),
+            told=" · ".join(part for part in (summary_of(event), tell(event)) if part),
             links=[*_earlier(event, here), *later.get(event.id, ())],
             reading=readable({**event.attributes, **event.rest}),
             tone=tone_of(event.type),
@@ -168,6 +168,13 @@ def tell(event: Event) -> str:
     ]
     text = " · ".join(part for part in parts if part)
     return text if len(text) <= _MOST_WORDS else f"{text[:_MOST_WORDS]}…"
+
+
+def summary_of(event: Event) -> str:
+    """What the workflow's author has written beside it."""
+    metadata = event.rest.get("userMetadata")
+    said = readable(metadata.get("summary")) if isinstance(metadata, dict) else None
+    return f"“{said[:_MOST_WORDS]}”" if isinstance(said, str) else ""
 
 
 def name_in(attributes: Mapping[str, Any], field: str) -> str:
