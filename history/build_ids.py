@@ -4,8 +4,9 @@
     with_override(attributes, override) -> attributes        after the run's versioning override has changed
     with_checksums(attributes, reset_points) -> attributes
 
-BuildIds begins with "unversioned" while the run is not bound to a build, then names each build once, oldest first. An override
-to upgrade automatically counts as a binding, and is shown as the run's versioning behavior.
+BuildIds begins with "unversioned" while the run is not bound to a build, with the version that an override pins it to, or with
+neither when the run is to upgrade automatically; then it names each build once, oldest first. An override is also shown as the
+run's versioning behavior.
 Source: upstream's addBuildIdToLoadedSearchAttribute and common/worker_versioning.
 """
 
@@ -18,8 +19,10 @@ from temporalio.api.common.v1 import Payload, WorkerVersionStamp
 from temporalio.api.workflow.v1 import ResetPointInfo, VersioningOverride
 
 UNVERSIONED = "unversioned"
+PINNED_PREFIX = "pinned:"
 BEHAVIOR = "TemporalWorkflowVersioningBehavior"
-AUTO_UPGRADE = Payload(metadata={"encoding": b"json/plain", "type": b"Keyword"}, data=b'"AutoUpgrade"')
+DEPLOYMENT = "TemporalWorkerDeployment"
+VERSION = "TemporalWorkerDeploymentVersion"
 SIZE_LIMIT = 2 * 1024
 """Bytes of the attribute's value; the oldest builds are dropped from it."""
 
@@ -39,18 +42,19 @@ def with_build_id(
     attributes: Attributes, stamp: WorkerVersionStamp | None, *, override: VersioningOverride | None = None
 ) -> Attributes:
     entry = entry_of(stamp)
-    bound = upgrades(override) or (stamp is not None and stamp.use_versioning)
-    head = [] if bound else [UNVERSIONED]
+    head = _head(stamp, override)
     present = attributes.get("BuildIds")
     if present is None:
         values: list[str] = []
     else:
         values = json.loads(present.data) or []
-    wanted = [*head, *(value for value in values if value != UNVERSIONED)]
+    wanted = [*head, *(value for value in values if value != UNVERSIONED and not value.startswith(PINNED_PREFIX))]
     if entry and entry not in wanted:
         wanted.append(entry)
     if wanted == values:
         return attributes
+    if not wanted:
+        return {name: value for name, value in attributes.items() if name != "BuildIds"}
     while len(wanted) > len(head) + 1 and len(_encode(wanted).data) > SIZE_LIMIT:
         del wanted[len(head)]
     return {**attributes, "BuildIds": _encode(wanted)}
@@ -58,13 +62,26 @@ def with_build_id(
 
 def with_override(attributes: Attributes, override: VersioningOverride | None) -> Attributes:
     changed = with_build_id(attributes, None, override=override)
-    if upgrades(override):
-        return {**changed, BEHAVIOR: AUTO_UPGRADE}
-    return {name: value for name, value in changed.items() if name != BEHAVIOR}
+    shown = {name: value for name, value in changed.items() if name not in (BEHAVIOR, DEPLOYMENT, VERSION)}
+    if override is not None and override.auto_upgrade:
+        shown[BEHAVIOR] = _keyword("AutoUpgrade")
+    elif override is not None and override.HasField("pinned"):
+        shown[BEHAVIOR] = _keyword("Pinned")
+        shown[DEPLOYMENT] = _keyword(override.pinned.version.deployment_name)
+        shown[VERSION] = _keyword(_version(override))
+    return shown
 
 
-def upgrades(override: VersioningOverride | None) -> bool:
-    return override is not None and override.auto_upgrade
+def _head(stamp: WorkerVersionStamp | None, override: VersioningOverride | None) -> list[str]:
+    if override is not None and override.HasField("pinned"):
+        return [f"{PINNED_PREFIX}{_version(override)}"]
+    bound = (override is not None and override.auto_upgrade) or (stamp is not None and stamp.use_versioning)
+    return [] if bound else [UNVERSIONED]
+
+
+def _version(override: VersioningOverride) -> str:
+    version = override.pinned.version
+    return f"{version.deployment_name}:{version.build_id}"
 
 
 def with_checksums(attributes: Attributes, reset_points: Iterable[ResetPointInfo]) -> Attributes:
@@ -72,6 +89,11 @@ def with_checksums(attributes: Attributes, reset_points: Iterable[ResetPointInfo
     if attributes.get("BinaryChecksums") == payload:
         return attributes
     return {**attributes, "BinaryChecksums": payload}
+
+
+def _keyword(text: str) -> Payload:
+    data = json.dumps(text, ensure_ascii=False).encode()
+    return Payload(metadata={"encoding": b"json/plain", "type": b"Keyword"}, data=data)
 
 
 def _encode(values: list[str]) -> Payload:

@@ -188,6 +188,8 @@ class ExecutionInfo(Record, kw_only=True):
     search_attributes: dict[str, Payload] = field(default_factory=dict)
     priority: Priority | None = None
     versioning_override: VersioningOverride | None = None
+    had_versioning_override: bool = False
+    """Now or before."""
     user_metadata: UserMetadata | None = None
     links: list[Link] = field(default_factory=list)
     reset_points: list[ResetPointInfo] = field(default_factory=list)

@@ -8,7 +8,6 @@ from temporalio.api.enums.v1 import (
     EventType,
     PendingWorkflowTaskState,
     TaskQueueKind,
-    VersioningBehavior,
 )
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflow.v1 import (
@@ -104,15 +103,13 @@ def execution_info(info: ExecutionInfo) -> WorkflowExecutionInfo:
         message.parent_namespace_id = info.parent.namespace_id
         message.parent_execution.workflow_id = info.parent.workflow_id
         message.parent_execution.run_id = info.parent.run_id
-    if info.versioning_override is not None:
+    if info.had_versioning_override:
         message.versioning_info.CopyFrom(versioning_info(info.versioning_override))
     return message
 
 
-def versioning_info(override: VersioningOverride) -> WorkflowExecutionVersioningInfo:
-    return WorkflowExecutionVersioningInfo(
-        behavior=VersioningBehavior.VERSIONING_BEHAVIOR_UNSPECIFIED, versioning_override=with_older_form(override)
-    )
+def versioning_info(override: VersioningOverride | None) -> WorkflowExecutionVersioningInfo:
+    return WorkflowExecutionVersioningInfo(versioning_override=None if override is None else with_older_form(override))
 
 
 def extended_info(state: ExecutionState) -> WorkflowExecutionExtendedInfo:

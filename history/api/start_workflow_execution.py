@@ -23,6 +23,7 @@ from history.transitions.begin import StartWorkflow
 from history.transitions.eager import eager_task, start_eager_task
 from history.transitions.start import StartOutcome, start_workflow
 from history.validation import check_blob, check_memo
+from history.versioning_override import check_override
 from history.workspace import Workspace
 
 
@@ -62,6 +63,8 @@ async def prepare_start(
         raise InvalidArgument("Missing request ID.")
     check_blob(request.input, engine.config)
     check_memo(request.memo, engine.config)
+    if parent is None and request.HasField("versioning_override"):  # the parent's processor has checked a child's
+        check_override(request.versioning_override, task_queue=request.task_queue.name)
     backoff = first_task_backoff(engine, request)
     return StartWorkflow(
         request=request,

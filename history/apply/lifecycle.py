@@ -16,7 +16,7 @@ from temporalio.api.workflow.v1 import VersioningOverride
 
 from common.protos import from_duration, from_timestamp
 from history.apply import applies
-from history.build_ids import upgrades, with_override
+from history.build_ids import with_override
 from history.records import CallbackItem, ExecutionInfo, ParentInfo, RequestIdItem
 from history.state import Draft
 
@@ -59,9 +59,10 @@ def apply_started(draft: Draft, event: HistoryEvent) -> None:
 
 
 def _override(info: ExecutionInfo, override: VersioningOverride | None) -> None:
-    if upgrades(override) != upgrades(info.versioning_override):
+    if override != info.versioning_override:
         info.search_attributes = with_override(info.search_attributes, override)
     info.versioning_override = override
+    info.had_versioning_override = info.had_versioning_override or override is not None
 
 
 M = TypeVar("M", bound=Message)

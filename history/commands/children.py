@@ -41,7 +41,7 @@ from history.validation import (
     run_timeout_within,
     with_defaults,
 )
-from history.versioning_override import modern_override
+from history.versioning_override import check_structure, modern_override
 
 Cause = WorkflowTaskFailedCause
 BAD_START = Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES
@@ -108,6 +108,8 @@ def _check(ctx: CommandContext, attributes: Attributes) -> tuple[RetryPolicy | N
         )
     except InvalidArgument as error:
         raise InvalidArgument(f"invalid TaskQueue on {ON_COMMAND}: {error.message}. {where}") from error
+    if attributes.HasField("versioning_override"):
+        check_structure(attributes.versioning_override)
     if attributes.inherit_build_id and queue != info.task_queue and not info.assigned_build_id:
         raise InvalidArgument(
             "StartChildWorkflowExecution with UseCompatibleVersion cannot run on different task queue."

@@ -18,6 +18,7 @@ from history.records import ChildItem, ExecutionInfo, TransferTask
 from history.state import ExecutionState
 from history.transitions.children import record_start_failed, record_started
 from history.transitions.close import is_open, is_reset
+from history.versioning_override import names_version
 
 Cause = StartChildWorkflowExecutionFailedCause
 
@@ -41,6 +42,11 @@ async def start_child(engine: Engine, task: TransferTask) -> None:
     assert item is not None
     run_id = item.run_id
     if not item.started_event_id:
+        attributes = initiated.start_child_workflow_execution_initiated_event_attributes
+        if names_version(attributes.versioning_override):
+            cause = Cause.START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_INVALID_VERSIONING_OVERRIDE
+            await _record_failed(engine, task, initiated, cause)
+            return
         try:
             run_id = await _create(engine, state, initiated, item)
         except WorkflowExecutionAlreadyStarted:

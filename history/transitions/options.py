@@ -14,7 +14,7 @@ from temporalio.api.history.v1 import WorkflowExecutionOptionsUpdatedEventAttrib
 from temporalio.api.workflow.v1 import WorkflowExecutionOptions
 from temporalio.api.workflowservice.v1 import UpdateWorkflowExecutionOptionsRequest
 
-from common.errors import InvalidArgument, NotFound
+from common.errors import FailedPrecondition, InvalidArgument, NotFound
 from history.events import add_event
 from history.records import ExecutionInfo
 from history.state import Draft
@@ -22,21 +22,42 @@ from history.transitions.close import is_open
 from history.transitions.field_masks import normalized, set_path
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import leave_sticky_queue
-from history.versioning_override import modern_override
+from history.versioning_override import check_override, modern_override
 from history.workspace import Workspace
 
 PAIR = frozenset(("versioning_override.behavior", "versioning_override.deployment"))
 """The older form of an override, whose two fields may be named if both are."""
+OVERRIDE = PAIR | {"versioning_override"}
 
 
 def update_options(work: Workspace, request: UpdateWorkflowExecutionOptionsRequest) -> WorkflowExecutionOptions:
-    """The options as they are then. Raises NOT_FOUND, INVALID_ARGUMENT."""
+    """The options as they are then, with the override in the form it was given in. Raises NOT_FOUND, INVALID_ARGUMENT,
+    FAILED_PRECONDITION."""
     draft = work.run(request.workflow_execution.run_id)
     if not is_open(draft.info.status):
         raise NotFound("workflow execution already completed")
-    return apply_options(
-        draft, request.workflow_execution_options, paths=request.update_mask.paths, identity=request.identity
-    )
+    _check_override(draft.info, request.workflow_execution_options)
+    changes, paths = request.workflow_execution_options, request.update_mask.paths
+    options = apply_options(draft, changes, paths=paths, identity=request.identity)
+    if changes.HasField("versioning_override") and any(path in OVERRIDE for path in normalized(paths)):
+        options.versioning_override.CopyFrom(changes.versioning_override)
+    return options
+
+
+def _check_override(info: ExecutionInfo, options: WorkflowExecutionOptions) -> None:
+    """Whatever the mask names. Raises INVALID_ARGUMENT, FAILED_PRECONDITION."""
+    if not options.HasField("versioning_override"):
+        return
+    override, present = options.versioning_override, info.versioning_override
+    if override.pinned.behavior and not override.pinned.HasField("version"):  # to where it is pinned now
+        if present is None or not present.HasField("pinned"):
+            behavior = "AutoUpgrade" if present is not None else "Unspecified"
+            raise FailedPrecondition(
+                f"must specify a specific pinned override version because workflow with id {info.workflow_id} has "
+                f"behavior {behavior} and is not yet pinned to any version"
+            )
+        override = present
+    check_override(override, task_queue=info.task_queue)
 
 
 def apply_options(

@@ -47,6 +47,7 @@ from history.transitions.terminate import terminate_run
 from history.transitions.timers import start_timer_task
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import fail_workflow_task, schedule_workflow_task
+from history.versioning_override import check_override
 from history.workspace import Workspace
 
 Exclude = ResetReapplyExcludeType
@@ -64,6 +65,9 @@ def reset_workflow(work: Workspace, request: ResetWorkflowExecutionRequest, *, e
     for operation in request.post_reset_operations:
         if operation.WhichOneof("variant") != "update_workflow_options":
             raise InvalidArgument(f"unsupported post reset operation: {_go_name(operation)}")
+        options = operation.update_workflow_options.workflow_execution_options
+        if options.HasField("versioning_override"):
+            check_override(options.versioning_override, task_queue=base.info.task_queue)
     current = work.find()
     if current is not None and request.request_id in (current.info.reset_request_id, current.info.create_request_id):
         return current.info.run_id
@@ -85,8 +89,8 @@ def reset_workflow(work: Workspace, request: ResetWorkflowExecutionRequest, *, e
         find=lambda next_run_id: _find(work, next_run_id, events),
     )
     for operation in request.post_reset_operations:
-        options = operation.update_workflow_options
-        apply_options(draft, options.workflow_execution_options, paths=options.update_mask.paths, identity="")
+        change = operation.update_workflow_options
+        apply_options(draft, change.workflow_execution_options, paths=change.update_mask.paths, identity="")
     schedule_settled(draft)
     _rearm(draft)
     schedule_workflow_task(draft)

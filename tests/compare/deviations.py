@@ -97,11 +97,6 @@ DEVIATIONS = (
         scenario="activities_answered_by_id",
     ),
     Deviation(
-        why="Whether versions exist is not asked before there are worker deployments.",
-        line=r".*(pinned|bad override|versioning_override|TemporalWorkflowVersioningBehavior|BuildIds|OPTIONS_UPDATED|history_length).*",
-        scenario="(options|start_refused|resets_then_does_more)",
-    ),
-    Deviation(
         why="No points, told by an empty message or by none.",
         line=r".* / auto_reset_points: missing \| \{\}",
     ),

@@ -316,8 +316,8 @@ def test_a_run_that_is_to_upgrade_automatically_is_shown_so() -> None:
     assert before["BuildIds"].data == b'["unversioned"]'
     options(host, ["versioning_override"], versioning_override=VersioningOverride(auto_upgrade=True))
     shown = host.info.search_attributes
-    assert (shown["BuildIds"].data, shown["TemporalWorkflowVersioningBehavior"].data) == (b"[]", b'"AutoUpgrade"')
-    info = versioning_info(host.info.versioning_override or VersioningOverride())
+    assert "BuildIds" not in shown and shown["TemporalWorkflowVersioningBehavior"].data == b'"AutoUpgrade"'
+    info = versioning_info(host.info.versioning_override)
     assert info.versioning_override.behavior == VersioningBehavior.VERSIONING_BEHAVIOR_AUTO_UPGRADE
     options(host, ["versioning_override"])
     assert host.info.search_attributes == before
