@@ -7,10 +7,9 @@ from django.db import models
 from common.fields import DataField, KeyField
 
 
-class BatchOperation(models.Model):
+class BatchOperationColumns(models.Model):
     """An operation on many executions: what is asked, and how far it has come. `data` is a `BatchRecord`."""
 
-    pk = models.CompositePrimaryKey("namespace", "job_id")
     namespace = KeyField()
     job_id = KeyField()
     operation = models.TextField()
@@ -20,6 +19,13 @@ class BatchOperation(models.Model):
     generation = models.BigIntegerField()
     """Counts the worker hosts that took it; a host's write checks it in its own transaction."""
     data = DataField()
+
+    class Meta:
+        abstract = True
+
+
+class BatchOperation(BatchOperationColumns):
+    pk = models.CompositePrimaryKey("namespace", "job_id")
 
     class Meta:
         db_table = "batch_operations"
@@ -33,3 +39,17 @@ class BatchOperation(models.Model):
                 condition=models.Q(closed_at__isnull=True),
             ),
         ]
+
+
+class BatchOperationView(BatchOperationColumns):
+    """For the admin; `id` joins the parts of the table's key (see `common.keyed_admin`)."""
+
+    id = models.TextField(primary_key=True)
+
+    class Meta:
+        managed = False
+        db_table = "admin_batch_operations"
+        verbose_name = "batch operation"
+
+    def __str__(self) -> str:
+        return self.id

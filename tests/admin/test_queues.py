@@ -96,7 +96,9 @@ def test_list_goes_on_page_by_page(reader: Client, monkeypatch: pytest.MonkeyPat
     assert not second.context["following"]
 
 
-@pytest.mark.parametrize(("term", "found"), [("shop/act", [KEY]), ("shop/", [KEY, HOSTILE]), ("x", []), ("%", []), ("\0", [KEY, HOSTILE])])
+@pytest.mark.parametrize(
+    ("term", "found"), [("shop/act", [KEY]), ("shop/", [KEY, HOSTILE]), ("x", []), ("%", []), ("\0", [KEY, HOSTILE])]
+)
 def test_list_is_searched_by_the_beginning(reader: Client, term: str, found: list[QueueKey]) -> None:
     assert [line.key for line in reader.get(LIST, {"q": term}).context["lines"]] == found
 

@@ -23,11 +23,14 @@ class LogEntryAdmin(ReadOnlyAdmin):
 
 @pytest.fixture
 def entries(admin_user: User) -> Iterator[list[LogEntry]]:
+    present = type(site.get_model_admin(LogEntry))
+    site.unregister(LogEntry)
     site.register(LogEntry, LogEntryAdmin)
     try:
         yield [_entry(admin_user, number) for number in range(60)]
     finally:
         site.unregister(LogEntry)
+        site.register(LogEntry, present)
 
 
 def _entry(user: User, number: int) -> LogEntry:

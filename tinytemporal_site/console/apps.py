@@ -12,12 +12,10 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         from common.admin import read_json_by
+        from tinytemporal_site.console import groups
         from tinytemporal_site.console.executions.payloads import readable
 
         read_json_by(readable)
-
-    def ready(self) -> None:
-        from tinytemporal_site.console import groups
 
         sender = apps.get_app_config(groups.LAST)
         post_migrate.connect(groups.ensure_groups, sender=sender, dispatch_uid="console.groups")

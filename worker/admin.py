@@ -1,0 +1,20 @@
+"""The worker role's table in the admin."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib import admin
+
+from common.keyed_admin import KeyedAdmin, columns_of
+from worker.models import BatchOperationView
+
+
+@admin.register(BatchOperationView)
+class BatchOperationAdmin(KeyedAdmin):
+    """Newest first, namespace by namespace."""
+
+    key_fields = ("namespace", "job_id")
+    list_display = ("job_id", "namespace", "operation", "state", "started_at", "closed_at")
+    ordering = ("-namespace", "-started_at", "-job_id")
+    fields: ClassVar[list[str]] = [name for name in columns_of(BatchOperationView) if name != "id"]
