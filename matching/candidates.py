@@ -60,17 +60,15 @@ class Candidates:
 
     def put_back(self, delivery: Delivery) -> None:
         """It did not go after all."""
-        self.refund(delivery)
-        self.heap.push(delivery)
+        if not self._limits.is_unlimited:
+            self._limits.give_back(delivery.fairness_key)
+        if not delivery.dropped and not self._stopped:
+            self.heap.push(delivery)
 
     def charge(self, delivery: Delivery) -> None:
         if not self._limits.is_unlimited:
             weight = self._limits.weight(key=delivery.fairness_key, given=delivery.weight)
             self._limits.take(key=delivery.fairness_key, weight=weight)
-
-    def refund(self, delivery: Delivery) -> None:
-        if not self._limits.is_unlimited:
-            self._limits.give_back(delivery.fairness_key)
 
     def set_aside(self, delivery: Delivery, seconds: float) -> None:
         """It is offered again after so many seconds."""

@@ -1,8 +1,9 @@
 """What a host that holds partitions of a queue, but not the root, takes there.
 
 While pollers wait here for nothing, the one that waits longest is lent to the root; while tasks wait here for nobody, the
-best of them are offered to the pollers there. So a task in one partition and a poller in another always meet at the root,
-and where both are plenty nothing is forwarded. Source: upstream's service/matching/forwarder.go.
+best of them are offered to the pollers there, until a poller comes here. So a task in one partition and a poller in
+another always meet at the root, and where both are plenty nothing is forwarded. Source: upstream's
+service/matching/forwarder.go.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Forwarder:
         self._clock = clock
         self._config = config
         self._polls: dict[asyncio.Task[None], Poller] = {}
-        self._offers: set[asyncio.Task[None]] = set()
+        self._offers: dict[asyncio.Task[None], None] = {}
+        self._recalled: set[asyncio.Task[None]] = set()
         self._pausing = False
         self._stopped = False
 
@@ -46,9 +48,16 @@ class Forwarder:
 
     def look(self) -> None:
         """After every change of what waits here. Never awaits."""
-        if self._stopped or self._pausing:
+        if self._stopped:
             return
         matcher = self._queue.matcher
+        if matcher.waiting and self._offers:
+            # What was started of them meanwhile, History will say.
+            for task in list(self._offers)[: matcher.waiting - len(self._recalled)]:
+                self._recall(task)
+            return
+        if self._pausing:
+            return
         while matcher.waiting and len(self._polls) < self._config.forwarded_polls:
             poller = matcher.reserve()
             if poller is None:
@@ -59,14 +68,14 @@ class Forwarder:
             if delivery is None:
                 return
             task = self._begin(self._offer(delivery), f"offer a task of {self._queue.name}")
-            self._offers.add(task)
+            self._offers[task] = None
             task.add_done_callback(self._offer_ended)
 
     def stop(self) -> None:
         """The queue is unloaded: what was started of its tasks meanwhile, its next owner learns from History."""
         self._stopped = True
-        for task in self._offers:
-            task.cancel()
+        for task in list(self._offers):
+            self._recall(task)
 
     def end_polls(self, *, instance_key: str | None = None) -> None:
         for task, poller in self._polls.items():
@@ -75,8 +84,8 @@ class Forwarder:
 
     async def settle(self) -> None:
         """Returns when nothing is under way; call after `stop`. Polls go on until they are answered or ended."""
-        if self._offers:
-            await asyncio.wait(set(self._offers))
+        if self._offers or self._recalled:
+            await asyncio.wait({*self._offers, *self._recalled})
 
     # polls
 
@@ -126,8 +135,14 @@ class Forwarder:
         finally:
             self._queue.was_offered(delivery, handled=handled)
 
+    def _recall(self, task: asyncio.Task[None]) -> None:
+        del self._offers[task]
+        self._recalled.add(task)
+        task.cancel()
+
     def _offer_ended(self, task: asyncio.Task[None]) -> None:
-        self._offers.discard(task)
+        self._offers.pop(task, None)
+        self._recalled.discard(task)
         if not self._stopped:
             self._queue.pump()
 

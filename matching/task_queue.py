@@ -11,10 +11,10 @@ import asyncio
 import itertools
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextvars import Context
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from common.clock import Clock
 from common.contracts.matching import StickyWorkerUnavailable
@@ -40,6 +40,8 @@ from matching.records import Family, UserData
 from matching.starts import Starter
 from matching.store.base import TaskStore
 from matching.waiting_tasks import Elsewhere, Given, WaitingTasks, settle
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +110,7 @@ class TaskQueue:
         )
         self._offered = WaitingTasks(clock=clock, heap=self._offers, give_back=self.give_back, came=self.pump)
         self._queries = WaitingQueries(clock=clock, matcher=self.matcher)
-        self._dispatches: set[asyncio.Task[None]] = set()
+        self._dispatches: set[asyncio.Task[Any]] = set()
         self._for_appends = [p for p in self.partitions if p.key.partition < open_count] or self.partitions
         self._next_partition = itertools.count()
         for partition in self.partitions:
@@ -160,9 +162,7 @@ class TaskQueue:
     def oldest_waiting(self) -> datetime | None:
         """When the delivery that has waited longest (of those in memory) came."""
         times = [at for partition in self.partitions for _, at in partition.oldest()]
-        if (arrived := self._arriving.oldest()) is not None:
-            times.append(arrived)
-        return min(times, default=None)
+        return min(times + self._arriving.oldest(), default=None)
 
     def stay(self) -> None:
         """Used by another host: it is not idle while there is a backlog."""
@@ -237,7 +237,8 @@ class TaskQueue:
             raise StickyWorkerUnavailable(f"The worker of sticky task queue {self.name} has shut down.")
         if delivery.expires_at is not None and delivery.expires_at <= self.clock.now():
             return
-        await self._writer.append(self._partition_for_append(), delivery, owner=self)
+        partition = self._for_appends[next(self._next_partition) % len(self._for_appends)]
+        await self._writer.append(partition, delivery, owner=self)
 
     async def offer(self, delivery: Delivery, *, patience: timedelta) -> bool:
         """A task that waits at another host, for the pollers here: True when nothing is left of it to be started. The
@@ -245,7 +246,10 @@ class TaskQueue:
         if self.is_unloaded or not self.is_root:
             raise QueueOwnershipLost(physical_queue=self.partitions[0].name)
         given = await self._offered.wait(delivery, patience=patience)
-        return isinstance(given, Poller) and await self._start(delivery, given)
+        if not isinstance(given, Poller):
+            return False
+        # The giver may recall it any moment, and then its poller here must get what was started all the same.
+        return await asyncio.shield(self._dispatching(self._start(delivery, given)))
 
     def _check_worker(self) -> None:
         if self.normal_name and not self.has_live_worker:
@@ -272,9 +276,6 @@ class TaskQueue:
         if delivery.fairness_key and self.has_backlog:
             return False  # its turn among stored tasks is decided when it is stored
         return self.awaiting_dispatch < self.config.match_wait_tasks
-
-    def _partition_for_append(self) -> PhysicalQueue:
-        return self._for_appends[next(self._next_partition) % len(self._for_appends)]
 
     # matching
 
@@ -338,8 +339,6 @@ class TaskQueue:
         self._ready.take(delivery)
         if delivery.queue is not None:
             delivery.queue.subqueues[delivery.priority].dispatched(delivery)
-        else:
-            self._arriving.lend(delivery)
         return delivery
 
     def was_offered(self, delivery: Delivery, *, handled: bool) -> None:
@@ -347,12 +346,10 @@ class TaskQueue:
         if handled:
             self._done_with(delivery)
             return
-        if delivery.queue is None:
-            self._ready.refund(delivery)
-            self._arriving.take_back(delivery)
-        elif not delivery.queue.is_lost:
+        if delivery.queue is not None and not delivery.queue.is_lost:
             delivery.queue.subqueues[delivery.priority].requeued(delivery)
-            self._ready.put_back(delivery)
+        # One that waited in memory may have been stored meanwhile; if it is started now, its row comes to nothing.
+        self._ready.put_back(delivery)
 
     def _done_with(self, delivery: Delivery) -> None:
         """Nothing is left of it to be started."""
@@ -366,12 +363,14 @@ class TaskQueue:
     def _begin_dispatch(self, delivery: Delivery, poller: Poller) -> None:
         assert delivery.queue is not None
         delivery.queue.subqueues[delivery.priority].dispatched(delivery)
+        self._dispatching(self._dispatch(delivery, delivery.queue, poller))
+
+    def _dispatching(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         # A context of its own: the dispatch outlives the poll or the append that happened to cause it.
-        task = asyncio.get_running_loop().create_task(
-            self._dispatch(delivery, delivery.queue, poller), name=f"dispatch from {self.name}", context=Context()
-        )
+        task = asyncio.get_running_loop().create_task(work, name=f"dispatch from {self.name}", context=Context())
         self._dispatches.add(task)
         task.add_done_callback(self._dispatch_ended)
+        return task
 
     async def _dispatch(self, delivery: Delivery, queue: PhysicalQueue, poller: Poller) -> None:
         if await self._start(delivery, poller):
@@ -380,7 +379,7 @@ class TaskQueue:
             queue.subqueues[delivery.priority].requeued(delivery)
             self._ready.set_aside(delivery, self._retry_delay(delivery))
 
-    def _dispatch_ended(self, task: asyncio.Task[None]) -> None:
+    def _dispatch_ended(self, task: asyncio.Task[Any]) -> None:
         self._dispatches.discard(task)
         if not self.is_unloaded:
             self.pump()

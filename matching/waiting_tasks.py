@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -39,23 +40,21 @@ class WaitingTasks:
         self._heap = heap
         self._give_back = give_back
         self._came = came
-        self._waiting: dict[Delivery, datetime] = {}
-        self._lent: set[Delivery] = set()
+        self._waiting: dict[Delivery, None] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def oldest(self) -> datetime | None:
-        first = next(iter(self._waiting), None)
-        return None if first is None else first.created_at
+    def oldest(self) -> list[datetime]:
+        """When the one that waits longest came; empty when none waits."""
+        return [stand_in.created_at for stand_in in itertools.islice(self._waiting, 1)]
 
     async def wait(self, task: Delivery, *, patience: timedelta) -> Given:
         # A stand-in goes to the heap, as it may stay there, dropped, after the task itself has been stored.
         waiter: asyncio.Future[Given] = asyncio.get_running_loop().create_future()
         stand_in = replace(task, waiter=waiter)
-        until = self._clock.now() + patience
-        timer = self._clock.call_at(until, lambda: self._time_is_up(stand_in))
-        self._waiting[stand_in] = until
+        timer = self._clock.call_at(self._clock.now() + patience, lambda: _time_is_up(stand_in))
+        self._waiting[stand_in] = None
         self._heap.push(stand_in)
         if self._came is not None:
             self._came()
@@ -69,28 +68,9 @@ class WaitingTasks:
             stand_in.dropped = True
             timer.cancel()
             del self._waiting[stand_in]
-            self._lent.discard(stand_in)
-
-    def lend(self, stand_in: Delivery) -> None:
-        """It is offered to another host; until it is back its time does not run out."""
-        self._lent.add(stand_in)
-
-    def take_back(self, stand_in: Delivery) -> None:
-        """Nobody there wanted it."""
-        self._lent.discard(stand_in)
-        if stand_in.dropped:
-            return
-        if self._waiting[stand_in] <= self._clock.now():
-            settle(stand_in, None)
-        else:
-            self._heap.push(stand_in)
 
     def send_away(self) -> None:
         for stand_in in self._waiting:
-            settle(stand_in, None)
-
-    def _time_is_up(self, stand_in: Delivery) -> None:
-        if stand_in not in self._lent:
             settle(stand_in, None)
 
 
@@ -101,3 +81,7 @@ def settle(stand_in: Delivery, given: Given) -> bool:
         return False
     waiter.set_result(given)
     return True
+
+
+def _time_is_up(stand_in: Delivery) -> None:
+    settle(stand_in, None)
