@@ -21,7 +21,6 @@ from tests.ports import free_port
 
 Command = list[str | Path]
 
-_READY = "database system is ready to accept connections"
 _STOP_WITHIN_S = 15
 _PR_SET_PDEATHSIG = 1
 # Nothing here outlives the machine's power, and a killed server process loses nothing without fsync either.
@@ -59,12 +58,14 @@ def programs() -> Path:
 class Cluster:
     """One running PostgreSQL server; `start` returns when it accepts connections."""
 
+    ready_line = "database system is ready to accept connections"
+
     def __init__(self, *, durable: bool = False) -> None:
         """`durable`: sync every commit, as a server that holds real data does; what is measured must."""
         self._options = {**_OPTIONS, **(_DURABLE if durable else {})}
         self._programs = programs()
         self._folder = Path(tempfile.mkdtemp(prefix="tinytemporal-pg-"))
-        self._data = self._folder / "data"
+        self.data = self._folder / "data"
         self._account = _unprivileged_account()
         self.port = free_port()
         self._process: subprocess.Popen[str] | None = None
@@ -85,22 +86,26 @@ class Cluster:
 
     def create(self) -> None:
         """Lay the cluster's files; trust is the authentication, since only this machine can connect."""
-        command: Command = [self._programs / "initdb", "--no-sync", "--no-locale", "--encoding=UTF8", "--auth=trust"]
-        done = self._spawn([*command, "--username=postgres", "-D", self._data])
+        options = ("--no-sync", "--no-locale", "--encoding=UTF8", "--auth=trust", "--username=postgres")
+        self.run("initdb", *options, "-D", self.data)
+
+    def run(self, program: str, *arguments: str | Path) -> None:
+        """One of PostgreSQL's programs, as the account that the server runs as."""
+        done = self._spawn([self._programs / program, *arguments])
         output, _ = done.communicate()
         if done.returncode != 0:
-            raise RuntimeError(f"initdb failed:\n{output}")
+            raise RuntimeError(f"{program} failed:\n{output}")
 
     def start(self) -> None:
         options = [f"--{name}={value}" for name, value in self._options.items()]
         sockets = f"--unix_socket_directories={self._folder}"
-        command: Command = [self._programs / "postgres", "-D", self._data, "-p", str(self.port), sockets, *options]
+        command: Command = [self._programs / "postgres", "-D", self.data, "-p", str(self.port), sockets, *options]
         self._process = self._spawn(command)
         assert self._process.stdout is not None
         seen: list[str] = []
         for line in self._process.stdout:
             seen.append(line)
-            if _READY in line:
+            if self.ready_line in line:
                 break
         else:
             raise RuntimeError("PostgreSQL did not start:\n" + "".join(seen))

@@ -1,5 +1,4 @@
-"""History, Matching and Frontend as processes of their own on PostgreSQL: together, multiplied, killed, drained, and
-through an outage of the database."""
+"""History, Matching and Frontend as processes of their own on PostgreSQL: together, multiplied, killed and drained."""
 
 from __future__ import annotations
 
@@ -8,8 +7,7 @@ import contextlib
 import signal
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,13 +18,9 @@ from tests.databases import DatabaseFactory, manage
 from tests.e2e import workflows
 from tests.e2e.cluster import Processes, processes, rows_of, until
 from tests.e2e.conftest import make_worker
-from tests.e2e.test_kill import Acknowledged, check_history
-from tests.postgres import Cluster
+from tests.e2e.load import RECOVERED_WITHIN_S, load, new_id
+from tests.e2e.test_kill import check_history
 
-# How fast it recovers is measured by tests/chaos; here it must recover at all, on whatever machine.
-RECOVERED_WITHIN_S = 30
-STARTERS = 4
-OUTAGE_S = 5.0
 STICKY_S = 10  # how long the stock SDK lets a task wait for the worker that has the workflow in its cache
 
 
@@ -36,20 +30,6 @@ def cluster(database_factory: DatabaseFactory, tmp_path: Path) -> Iterator[Proce
     with processes(database_url=url, folder=tmp_path) as found:
         yield found
     database_factory.drop(url)
-
-
-@pytest.fixture
-def own_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A PostgreSQL server that no other test uses."""
-    postgres = Cluster()
-    postgres.create()
-    postgres.start()
-    yield postgres
-    postgres.remove()
-
-
-def new_id() -> str:
-    return f"wf-{uuid.uuid4().hex}"
 
 
 async def test_a_workflow_completes_through_three_processes(cluster: Processes, queue: str) -> None:
@@ -106,63 +86,6 @@ async def test_timers_fire_once_after_history_was_away(cluster: Processes, queue
         for handle in handles:
             assert (await handle.result()).startswith("Hello, a")
             await check_history(handle)
-
-
-class Load:
-    """Runs orders all the time, each starter one after another. `started` were acknowledged, `done` had their result."""
-
-    def __init__(self, client: Client, queue: str) -> None:
-        self._client = client
-        self._queue = queue
-        self.started = Acknowledged()
-        self.done = Acknowledged()
-
-    async def run(self) -> None:
-        while True:
-            try:
-                handle = await self._client.start_workflow(
-                    workflows.Order.run, len(self.started.handles), id=new_id(), task_queue=self._queue
-                )
-            except RPCError:
-                continue  # not acknowledged: it may or may not exist
-            await self.started.add(handle)
-            assert (await handle.result()).startswith("Hello, a")
-            await self.done.add(handle)
-
-    async def goes_on(self) -> None:
-        """Orders that are started now complete."""
-        async with asyncio.timeout(RECOVERED_WITHIN_S):
-            await self.started.wait_for(len(self.started.handles) + STARTERS)
-            await self.done.wait_for(len(self.done.handles) + 2 * STARTERS)
-
-
-@asynccontextmanager
-async def load(client: Client, queue: str) -> AsyncIterator[Load]:
-    """At the end all that were acknowledged complete, with histories as they should be."""
-    running = Load(client, queue)
-    async with make_worker(client, queue):
-        starters = [asyncio.create_task(running.run()) for _ in range(STARTERS)]
-        try:
-            await running.done.wait_for(STARTERS)
-            yield running
-        finally:
-            for starter in starters:
-                starter.cancel()
-            ends = await asyncio.gather(*starters, return_exceptions=True)
-        assert [end for end in ends if not isinstance(end, asyncio.CancelledError)] == []
-        for handle in running.started.handles:
-            assert (await handle.result()).startswith("Hello, a")
-            await check_history(handle)
-
-
-async def nothing_for(seconds: float, orders: Load) -> None:
-    """Without a database nobody may be told that a workflow was started; but for those already committed."""
-    try:
-        async with asyncio.timeout(seconds):
-            await orders.started.wait_for(len(orders.started.handles) + STARTERS + 1)
-    except TimeoutError:
-        return
-    raise AssertionError("workflows were acknowledged while there was no database")
 
 
 async def test_the_shards_of_a_killed_history_are_taken_over(cluster: Processes, queue: str) -> None:
@@ -223,25 +146,6 @@ async def test_a_process_that_is_told_to_stop_drains(cluster: Processes, queue: 
             await orders.goes_on()
         await until(lambda: cluster.shard_owners() == {"history-2"}, within_s=RECOVERED_WITHIN_S)
     manage("verify", database_url=cluster.database_url)
-
-
-async def test_an_outage_of_the_database_is_ridden_out(own_postgres: Cluster, queue: str, tmp_path: Path) -> None:
-    factory = DatabaseFactory(folder=tmp_path, postgres_url=lambda: own_postgres.url)
-    url = factory.create("postgresql")
-    with processes(database_url=url, folder=tmp_path) as cluster:
-        await cluster.start("history-1", "history-2", "matching-1", "frontend-1")
-        pids = {host: server.pid for host, server in cluster.by_host.items()}
-        client = await Client.connect(cluster["frontend-1"].address)
-        async with load(client, queue) as orders:
-            own_postgres.stop()
-            await nothing_for(OUTAGE_S, orders)
-            own_postgres.start()
-            await orders.goes_on()
-        for host, server in cluster.by_host.items():
-            assert server.pid == pids[host]
-        for host in pids:
-            await cluster.stop(host)
-        manage("verify", database_url=url)
 
 
 async def test_shards_may_be_in_several_databases(
