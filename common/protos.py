@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
@@ -56,10 +57,16 @@ def optional_duration(value: timedelta) -> Duration | None:
 
 def from_duration(value: Duration) -> timedelta:
     """Microsecond precision, and never beyond what timedelta can hold (the API's range is far wider); zero is ZERO."""
-    if not value.seconds and not value.nanos:
+    return _timedelta(value.seconds, value.nanos)
+
+
+@lru_cache(maxsize=1_024)
+def _timedelta(seconds: int, nanos: int) -> timedelta:
+    """Remembered: a server sees the same few timeouts all the time."""
+    if not seconds and not nanos:
         return ZERO
     limit = 86_400 * 999_999_999
-    return timedelta(seconds=max(-limit, min(limit, value.seconds)), microseconds=value.nanos / 1_000)
+    return timedelta(seconds=max(-limit, min(limit, seconds)), microseconds=nanos / 1_000)
 
 
 def attributes_of(event: HistoryEvent) -> Message:

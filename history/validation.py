@@ -28,11 +28,12 @@ TIMEOUT_PREFIX = "TemporalTimeout:"
 
 def duration_fault(value: Duration) -> str:
     """What is wrong with a duration, in upstream's words; "" when nothing is."""
-    if (value.seconds > 0 and value.nanos < 0) or (value.seconds < 0 and value.nanos > 0):
+    seconds, nanos = value.seconds, value.nanos
+    if seconds >= 0 and nanos >= 0:
+        return ""
+    if (seconds > 0 and nanos < 0) or (seconds < 0 and nanos > 0):
         return "duration has seconds and nanos with different signs"
-    if value.seconds < 0 or value.nanos < 0:
-        return "negative duration"
-    return ""
+    return "negative duration"
 
 
 def check_duration(value: Duration, message: str) -> None:

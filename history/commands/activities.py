@@ -32,11 +32,13 @@ from history.payloads import encode_string
 from history.state import Draft
 from history.transitions.activities import cancel_activity, dispatch_activity
 from history.transitions.deadlines import activity_deadline, lower_deadline
-from history.validation import capped, check_duration, check_retry_policy, with_defaults
+from history.validation import capped, check_duration, check_retry_policy, duration_fault, with_defaults
 
 Cause = WorkflowTaskFailedCause
 BAD_SCHEDULE = Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES
 BAD_CANCEL = Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_ACTIVITY_ATTRIBUTES
+TOO_MANY = Cause.WORKFLOW_TASK_FAILED_CAUSE_PENDING_ACTIVITIES_LIMIT_EXCEEDED
+NORMAL = TaskQueueKind.TASK_QUEUE_KIND_NORMAL
 FAIRNESS_PREFIX = "x-temporal-internal-fairness-key["
 
 _ENDS = {
@@ -67,7 +69,7 @@ def schedule_activity(ctx: CommandContext, command: Command) -> None:
         ctx,
         len(draft.activities),
         ctx.work.config.pending_activities_limit,
-        Cause.WORKFLOW_TASK_FAILED_CAUSE_PENDING_ACTIVITIES_LIMIT_EXCEEDED,
+        TOO_MANY,
         "pending activities",
     )
     if attributes.activity_id in draft.activity_ids:
@@ -122,7 +124,7 @@ def _scheduled_attributes(
     return ActivityTaskScheduledEventAttributes(
         activity_id=attributes.activity_id,
         activity_type=attributes.activity_type,
-        task_queue=TaskQueue(name=queue, kind=TaskQueueKind.TASK_QUEUE_KIND_NORMAL),
+        task_queue=TaskQueue(name=queue, kind=NORMAL),
         header=attributes.header if attributes.HasField("header") else None,
         input=attributes.input if attributes.HasField("input") else None,
         schedule_to_close_timeout=duration(to_close),
@@ -170,12 +172,16 @@ def _timeouts(
 ) -> tuple[timedelta, timedelta, timedelta, timedelta]:
     """Schedule-to-close, schedule-to-start, start-to-close, heartbeat: each from the others when unset, none longer than
     the run's timeout, the heartbeat no longer than start-to-close."""
-    for name in ("ScheduleToClose", "ScheduleToStart", "StartToClose", "Heartbeat"):
-        check_duration(getattr(attributes, _FIELDS[name]), f"invalid {name}Timeout: {{}}")
-    to_close = capped(attributes.schedule_to_close_timeout)
-    to_start = capped(attributes.schedule_to_start_timeout)
-    start_to_close = capped(attributes.start_to_close_timeout)
-    heartbeat = capped(attributes.heartbeat_timeout)
+    given = (
+        attributes.schedule_to_close_timeout,
+        attributes.schedule_to_start_timeout,
+        attributes.start_to_close_timeout,
+        attributes.heartbeat_timeout,
+    )
+    for name, value in zip(_TIMEOUTS, given, strict=True):
+        if fault := duration_fault(value):
+            raise InvalidArgument(f"invalid {name}Timeout: {fault}")
+    to_close, to_start, start_to_close, heartbeat = map(capped, given)
     if to_close:
         to_start = min(to_start, to_close) if to_start else to_close
         start_to_close = min(start_to_close, to_close) if start_to_close else to_close
@@ -194,12 +200,7 @@ def _timeouts(
     return to_close, to_start, start_to_close, min(heartbeat, start_to_close)
 
 
-_FIELDS = {
-    "ScheduleToClose": "schedule_to_close_timeout",
-    "ScheduleToStart": "schedule_to_start_timeout",
-    "StartToClose": "start_to_close_timeout",
-    "Heartbeat": "heartbeat_timeout",
-}
+_TIMEOUTS = ("ScheduleToClose", "ScheduleToStart", "StartToClose", "Heartbeat")
 
 
 @handles(CommandType.COMMAND_TYPE_REQUEST_CANCEL_ACTIVITY_TASK)
