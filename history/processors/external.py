@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Awaitable, Callable
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import (
@@ -18,12 +18,7 @@ from history.engine.transfer_tasks import handles_transfer
 from history.processors.events import read_event
 from history.records import TransferTask
 from history.transitions.close import SERVER_IDENTITY, is_open
-from history.transitions.external import (
-    record_cancel_failed,
-    record_cancel_requested,
-    record_signal_failed,
-    record_signaled,
-)
+from history.transitions.external import SENDINGS, record_sent
 
 SignalCause = SignalExternalWorkflowExecutionFailedCause
 CancelCause = CancelExternalWorkflowExecutionFailedCause
@@ -31,26 +26,40 @@ CancelCause = CancelExternalWorkflowExecutionFailedCause
 
 @handles_transfer("signalExternal")
 async def signal_external(engine: Engine, task: TransferTask) -> None:
-    """A run can't signal itself this way, whichever of its runs is meant."""
+    await _send(engine, task, _signal)
+
+
+@handles_transfer("cancelExternal")
+async def cancel_external(engine: Engine, task: TransferTask) -> None:
+    await _send(engine, task, _cancel)
+
+
+Deliver = Callable[[Engine, TransferTask, HistoryEvent, str], Awaitable[int | None]]
+"""Sends it under that request id; gives why it can't be sent, or None."""
+
+
+async def _send(engine: Engine, task: TransferTask, deliver: Deliver) -> None:
+    """Nothing when its run has closed, or what came of it is recorded."""
     state = await engine.read(namespace=task.namespace, workflow_id=task.workflow_id, run_id=task.run_id)
-    item = state.external_signals.get(task.event_id)
-    if item is None or not is_open(state.info.status):
+    if not is_open(state.info.status):
         return
     initiated = await read_event(engine, state, task.event_id)
-    cause = await _signal(engine, task, initiated, request_id=item.request_id)
-    if cause is None:
-        record = partial(record_signaled, run_id=task.run_id, initiated=initiated)
-    else:
-        record = partial(record_signal_failed, run_id=task.run_id, initiated=initiated, cause=cause)
+    item = getattr(state, SENDINGS[initiated.event_type].pending).get(task.event_id)
+    if item is None:
+        return
+    cause = await deliver(engine, task, initiated, item.request_id)
     await engine.update(
-        namespace=task.namespace, workflow_id=task.workflow_id, transition=record, reason="RecordExternalSignal"
+        namespace=task.namespace,
+        workflow_id=task.workflow_id,
+        transition=lambda work: record_sent(work, task.run_id, initiated=initiated, cause=cause),
+        reason="RecordExternalSent",
     )
 
 
 async def _signal(
-    engine: Engine, task: TransferTask, initiated: HistoryEvent, *, request_id: str
+    engine: Engine, task: TransferTask, initiated: HistoryEvent, request_id: str
 ) -> SignalCause.ValueType | None:
-    """Why it can't be signaled, or None."""
+    """A run can't signal itself this way, whichever of its runs is meant."""
     attributes = initiated.signal_external_workflow_execution_initiated_event_attributes
     target = attributes.workflow_execution
     namespace = attributes.namespace or task.namespace
@@ -81,28 +90,10 @@ async def _signal(
     return None
 
 
-@handles_transfer("cancelExternal")
-async def cancel_external(engine: Engine, task: TransferTask) -> None:
-    """A run can't cancel itself this way, whichever of its runs is meant."""
-    state = await engine.read(namespace=task.namespace, workflow_id=task.workflow_id, run_id=task.run_id)
-    item = state.external_cancels.get(task.event_id)
-    if item is None or not is_open(state.info.status):
-        return
-    initiated = await read_event(engine, state, task.event_id)
-    cause = await _cancel(engine, task, initiated, request_id=item.request_id)
-    if cause is None:
-        record = partial(record_cancel_requested, run_id=task.run_id, initiated=initiated)
-    else:
-        record = partial(record_cancel_failed, run_id=task.run_id, initiated=initiated, cause=cause)
-    await engine.update(
-        namespace=task.namespace, workflow_id=task.workflow_id, transition=record, reason="RecordExternalCancel"
-    )
-
-
 async def _cancel(
-    engine: Engine, task: TransferTask, initiated: HistoryEvent, *, request_id: str
+    engine: Engine, task: TransferTask, initiated: HistoryEvent, request_id: str
 ) -> CancelCause.ValueType | None:
-    """Why it can't be asked to cancel, or None."""
+    """A run can't cancel itself this way, whichever of its runs is meant."""
     attributes = initiated.request_cancel_external_workflow_execution_initiated_event_attributes
     target = attributes.workflow_execution
     namespace = attributes.namespace or task.namespace

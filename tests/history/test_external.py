@@ -12,12 +12,7 @@ from temporalio.api.history.v1 import HistoryEvent
 
 from history.commands import BadCommand
 from history.config import HistoryConfig
-from history.transitions.external import (
-    record_cancel_failed,
-    record_cancel_requested,
-    record_signal_failed,
-    record_signaled,
-)
+from history.transitions.external import record_sent
 from tests.history.commands import complete_workflow
 from tests.history.harness import Host, command, payloads
 
@@ -49,7 +44,7 @@ def test_a_signal_is_sent_and_confirmed() -> None:
     assert (host.transfer_tasks[-1].kind, host.transfer_tasks[-1].event_id) == ("signalExternal", 5)
     run_id = host.info.run_id
     for _ in range(2):
-        host.run(lambda work: record_signaled(work, run_id, initiated=initiated))
+        host.run(lambda work: record_sent(work, run_id, initiated=initiated))
     assert host.types()[4:] == [
         "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED",
         "EXTERNAL_WORKFLOW_EXECUTION_SIGNALED",
@@ -64,7 +59,7 @@ def test_a_signal_fails() -> None:
     host, initiated = sent(signal())
     run_id = host.info.run_id
     cause = SignalExternalWorkflowExecutionFailedCause.SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_NAMESPACE_NOT_FOUND
-    host.run(lambda work: record_signal_failed(work, run_id, initiated=initiated, cause=cause))
+    host.run(lambda work: record_sent(work, run_id, initiated=initiated, cause=cause))
     assert host.types()[5] == "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED"
     assert host.events[run_id][5].signal_external_workflow_execution_failed_event_attributes.cause == cause
 
@@ -74,7 +69,7 @@ def test_a_cancel_request_is_sent_and_confirmed() -> None:
     assert host.transfer_tasks[-1].kind == "cancelExternal"
     run_id = host.info.run_id
     for _ in range(2):
-        host.run(lambda work: record_cancel_requested(work, run_id, initiated=initiated))
+        host.run(lambda work: record_sent(work, run_id, initiated=initiated))
     assert host.types()[5:] == ["EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED", "WORKFLOW_TASK_SCHEDULED"]
     assert not host.state.external_cancels
 
@@ -83,7 +78,7 @@ def test_a_cancel_request_fails() -> None:
     host, initiated = sent(cancel())
     run_id = host.info.run_id
     cause = CancelExternalWorkflowExecutionFailedCause.CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_NAMESPACE_NOT_FOUND
-    host.run(lambda work: record_cancel_failed(work, run_id, initiated=initiated, cause=cause))
+    host.run(lambda work: record_sent(work, run_id, initiated=initiated, cause=cause))
     assert host.types()[5] == "REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED"
 
 
@@ -91,7 +86,7 @@ def test_nothing_is_recorded_in_a_closed_run() -> None:
     host, initiated = sent(signal(), complete_workflow())
     initiated = host.events[host.info.run_id][4]
     run_id = host.info.run_id
-    host.run(lambda work: record_signaled(work, run_id, initiated=initiated))
+    host.run(lambda work: record_sent(work, run_id, initiated=initiated))
     assert host.types()[-1] == "WORKFLOW_EXECUTION_COMPLETED"
 
 
