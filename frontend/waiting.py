@@ -11,8 +11,6 @@ from common import deadline
 from common.clock import EPOCH, Clock
 
 T = TypeVar("T")
-Owner = tuple[str, str]
-"""Namespace and instance key of the worker that polls."""
 
 LAST_MOMENT = timedelta(milliseconds=500)
 """Whoever waits answers well before the caller's deadline by itself; this is for one who has not."""
@@ -30,7 +28,7 @@ class OutstandingPolls:
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._scopes: dict[asyncio.Timeout, Owner | None] = {}
+        self._scopes: set[asyncio.Timeout] = set()
         self._slots: dict[int, set[asyncio.Timeout]] = {}
         """Number of the slot since the epoch → the waits to end when it begins; each has a timer."""
         self._ending = False
@@ -44,24 +42,18 @@ class OutstandingPolls:
         for scope in self._scopes:
             scope.reschedule(_NOW)
 
-    def end_of(self, owner: Owner) -> None:
-        """Ends the waits of one worker."""
-        for scope, its_owner in self._scopes.items():
-            if its_owner == owner:
-                scope.reschedule(_NOW)
-
     def begin(self) -> None:
         """Undoes `end`."""
         self._ending = False
 
-    async def wait(self, answer: Awaitable[T], *, empty: T, owner: Owner | None = None) -> T:
+    async def wait(self, answer: Awaitable[T], *, empty: T) -> T:
         """The answer; `empty` when the caller's deadline is about to pass or the server stops before it comes."""
         scope = asyncio.timeout_at(_NOW if self._ending else None)
         until = deadline.current()
         slot = None if until is None else self._slot(until)
         try:
             async with scope:
-                self._scopes[scope] = owner
+                self._scopes.add(scope)
                 if slot is not None:
                     slot.add(scope)
                 return await answer
@@ -70,7 +62,7 @@ class OutstandingPolls:
                 return empty
             raise
         finally:
-            self._scopes.pop(scope, None)
+            self._scopes.discard(scope)
             if slot is not None:
                 slot.discard(scope)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
@@ -98,13 +98,13 @@ class Forwarder:
     async def _poll(self, poller: Poller) -> None:
         """An empty answer from the root is the poll's own: it lasted as long, or its worker or the root's host stops."""
         deadline.set_current(poller.until + self._config.empty_poll_margin)
-        call = (
-            self._root.poll_workflow_task_queue
-            if self._queue.kind == "workflow"
-            else self._root.poll_activity_task_queue
-        )
+        calls: dict[str, Callable[..., Awaitable[Any]]] = {
+            "workflow": self._root.poll_workflow_task_queue,
+            "activity": self._root.poll_activity_task_queue,
+            "nexus": self._root.poll_nexus_task_queue,
+        }
         try:
-            response = await call(poller.request, forwarded=True)
+            response = await calls[self._queue.kind](poller.request, forwarded=True)
         except asyncio.CancelledError:
             # The poller has gone, or is sent home.
             self._queue.matcher.answer(poller, None)

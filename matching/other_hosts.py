@@ -49,7 +49,7 @@ class OtherHosts:
                 lambda name=name: self.client.load_task_queue(  # type: ignore[misc]
                     namespace=queue.namespace,
                     task_queue=name,
-                    kind="activity" if queue.kind == "activity" else "workflow",
+                    kind=queue.kind,
                     version=queue.version,
                 ),
             )

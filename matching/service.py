@@ -13,7 +13,7 @@ from temporalio.api.workflowservice import v1 as ws
 from common import deadline
 from common.clock import Clock
 from common.contracts.history import HistoryClient
-from common.contracts.matching import AddTask, QueryWorkflow, QueueType, StickyWorkerUnavailable
+from common.contracts.matching import AddTask, AnyQueueType, QueryWorkflow, QueueType, StickyWorkerUnavailable
 from common.contracts.tokens import QueryToken, decode_token, encode_token
 from common.errors import InvalidArgument, QueueOwnershipLost, TemporalError, Unavailable
 from common.rpc.errors import HostUnreachable
@@ -156,7 +156,13 @@ class MatchingService(Service):
         answer = await self._poll(request, "activity", forwarded=forwarded)
         return answer or ws.PollActivityTaskQueueResponse()
 
-    async def _poll(self, request: Any, kind: QueueType, *, forwarded: bool) -> Any:
+    async def poll_nexus_task_queue(
+        self, request: ws.PollNexusTaskQueueRequest, *, forwarded: bool = False
+    ) -> ws.PollNexusTaskQueueResponse:
+        answer = await self._poll(request, "nexus", forwarded=forwarded)
+        return answer or ws.PollNexusTaskQueueResponse()
+
+    async def _poll(self, request: Any, kind: AnyQueueType, *, forwarded: bool) -> Any:
         """The response, None when nothing came in time."""
         task_queue = request.task_queue
         name, _ = parse_partition(task_queue.name)
@@ -376,7 +382,7 @@ class MatchingService(Service):
                 except TemporalError as error:
                     log.info("the user data of %s could not be looked at: %s", family, error)
 
-    async def load_task_queue(self, *, namespace: str, task_queue: str, kind: QueueType, version: str = "") -> None:
+    async def load_task_queue(self, *, namespace: str, task_queue: str, kind: AnyQueueType, version: str = "") -> None:
         name, _ = parse_partition(task_queue)
         queue = await self.queues.load(TaskQueueKey(namespace, name, kind, version))
         queue.stay()

@@ -16,6 +16,8 @@ from temporalio.api.workflowservice import v1 as ws
 from common.errors import Unavailable
 
 QueueType = Literal["workflow", "activity"]
+AnyQueueType = Literal["workflow", "activity", "nexus"]
+"""Queues of Nexus tasks have pollers, but no tasks: this server makes none."""
 
 
 class AddTask(Struct, kw_only=True):
@@ -75,6 +77,10 @@ class MatchingClient(Protocol):
         self, request: ws.PollActivityTaskQueueRequest, *, forwarded: bool = False
     ) -> ws.PollActivityTaskQueueResponse: ...
 
+    async def poll_nexus_task_queue(
+        self, request: ws.PollNexusTaskQueueRequest, *, forwarded: bool = False
+    ) -> ws.PollNexusTaskQueueResponse: ...
+
     async def offer_task(self, request: AddTask, *, patience: timedelta) -> bool:
         """A task that a host without pollers has stored, offered to those at the queue's root for as long as `patience`.
         True when it was started or is obsolete; else it is still the caller's."""
@@ -111,7 +117,7 @@ class MatchingClient(Protocol):
         """Rate limits and fairness weights of one kind of a queue; UserDataConflict (ABORTED) when others always win."""
         ...
 
-    async def load_task_queue(self, *, namespace: str, task_queue: str, kind: QueueType, version: str = "") -> None:
+    async def load_task_queue(self, *, namespace: str, task_queue: str, kind: AnyQueueType, version: str = "") -> None:
         """Have the host of a partition, named by `task_queue`, load what it holds of the queue: tasks may be stored there
         that nobody else knows of."""
         ...

@@ -8,6 +8,4 @@ from frontend.services import Frontend
 
 
 async def shutdown_worker(frontend: Frontend, request: ShutdownWorkerRequest) -> ShutdownWorkerResponse:
-    if request.worker_instance_key:
-        frontend.polls.end_of((request.namespace, request.worker_instance_key))
     return await frontend.matching.shutdown_worker(request)

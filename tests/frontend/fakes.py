@@ -57,9 +57,7 @@ class FakeRole:
 
 
 class FakeMatching(FakeRole):
-    absent = frozenset(
-        ("list_workers", "count_workers", "describe_worker", "update_task_queue_config", "record_worker_heartbeat")
-    )
+    absent = frozenset(("list_workers", "count_workers", "describe_worker", "update_task_queue_config"))
 
 
 class FakeVisibility:

@@ -11,6 +11,7 @@ import pytest
 from temporalio.api.common.v1 import WorkerVersionCapabilities, WorkflowExecution
 from temporalio.api.deployment.v1 import WorkerDeploymentOptions
 from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.worker.v1 import WorkerHeartbeat
 from temporalio.api.workflowservice import v1 as ws
 
 from common import deadline
@@ -24,8 +25,11 @@ INVALID = grpc.StatusCode.INVALID_ARGUMENT
 POLLS = [
     (ws.PollWorkflowTaskQueueRequest, ws.PollWorkflowTaskQueueResponse, "poll_workflow_task_queue"),
     (ws.PollActivityTaskQueueRequest, ws.PollActivityTaskQueueResponse, "poll_activity_task_queue"),
+    (ws.PollNexusTaskQueueRequest, ws.PollNexusTaskQueueResponse, "poll_nexus_task_queue"),
 ]
-every_poll = pytest.mark.parametrize("request_type, response_type, method", POLLS, ids=["workflow", "activity"])
+every_poll = pytest.mark.parametrize(
+    "request_type, response_type, method", POLLS, ids=["workflow", "activity", "nexus"]
+)
 
 
 class Idle:
@@ -195,34 +199,14 @@ async def test_stopping_answers_all_polls(setup: Setup, request_type: Any, respo
     assert await asyncio.gather(*polls) == [response_type()] * len(polls)
 
 
-NEXUS_POLL = ws.PollNexusTaskQueueRequest(namespace="default", task_queue=QUEUE, worker_instance_key="key")
-
-
-async def test_a_nexus_worker_waits_in_vain(setup: Setup) -> None:
-    assert await setup.refused(NEXUS_POLL, deadline_s=None) == Refusal(INVALID, "Context timeout is not set.")
-    polling = asyncio.ensure_future(setup.call(NEXUS_POLL, deadline_s=30))
-    await until_waiting(setup)
-    setup.clock.advance(timedelta(seconds=15))
-    assert len(setup.server.frontend.polls) == 1
-    setup.clock.advance(timedelta(seconds=15))
-    assert await polling == ws.PollNexusTaskQueueResponse()
-
-
-async def test_shutting_a_worker_down_ends_its_nexus_polls(setup: Setup) -> None:
-    polling = asyncio.ensure_future(setup.call(NEXUS_POLL, deadline_s=60))
-    await until_waiting(setup)
-    await setup.call(ws.ShutdownWorkerRequest(namespace="default", worker_instance_key="other"))
-    await setup.call(ws.ShutdownWorkerRequest(namespace="temporal-system", worker_instance_key="key"))
-    assert len(setup.server.frontend.polls) == 1
-    await setup.call(ws.ShutdownWorkerRequest(namespace="default", worker_instance_key="key"))
-    assert await polling == ws.PollNexusTaskQueueResponse()
-    assert [r.worker_instance_key for r in setup.matching.asked("shutdown_worker")] == ["other", "key", "key"]
-
-
-async def until_waiting(setup: Setup) -> None:
-    """Until the clock has been asked to wake somebody."""
-    while setup.clock.next_due() is None:
-        await setup.call(ws.GetSystemInfoRequest())
+async def test_a_nexus_poll_brings_its_workers_heartbeat(setup: Setup) -> None:
+    heartbeat = WorkerHeartbeat(worker_instance_key="key")
+    setup.matching.answer("poll_nexus_task_queue", ws.PollNexusTaskQueueResponse(task_token=b"t"))
+    poll = ws.PollNexusTaskQueueRequest(namespace="default", task_queue=QUEUE, worker_heartbeat=[heartbeat])
+    assert (await setup.call(poll)).task_token == b"t"
+    (heard,) = setup.matching.asked("record_worker_heartbeat")
+    assert (heard.namespace, list(heard.worker_heartbeat)) == ("default", [heartbeat])
+    assert not setup.matching.last().worker_heartbeat
 
 
 HISTORY = ws.GetWorkflowExecutionHistoryRequest(

@@ -1,5 +1,6 @@
 """DescribeTaskQueue, ListTaskQueuePartitions and the advice in poll answers."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -132,3 +133,16 @@ async def test_a_poller_with_an_old_backlog_is_advised_to_poll_more(world: World
     answer = await (await begin_poll(service))
     await settled()
     assert answer.poller_scaling_decision.poll_request_delta_suggestion == 1
+
+
+async def test_workers_that_serve_nexus_operations_are_listed(world: World) -> None:
+    service = await world.service()
+    poll = ws.PollNexusTaskQueueRequest(namespace=NAMESPACE, identity="worker", worker_instance_key="key")
+    poll.task_queue.name = QUEUE
+    polling = asyncio.ensure_future(service.poll_nexus_task_queue(poll))
+    await settled()
+    request = ws.DescribeTaskQueueRequest(namespace=NAMESPACE, task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_NEXUS)
+    request.task_queue.name = QUEUE
+    assert [poller.identity for poller in (await service.describe_task_queue(request)).pollers] == ["worker"]
+    await service.shutdown_worker(ws.ShutdownWorkerRequest(namespace=NAMESPACE, worker_instance_key="key"))
+    assert await polling == ws.PollNexusTaskQueueResponse()

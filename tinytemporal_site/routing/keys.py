@@ -127,7 +127,7 @@ def one_partition(*, namespace: str, family: str) -> int:  # noqa: ARG001  of ev
 
 
 TURNS_KEPT = 10_000
-_BY_TURNS = frozenset(("add_task", "poll_activity_task_queue", "poll_workflow_task_queue"))
+_BY_TURNS = frozenset(("add_task", "poll_activity_task_queue", "poll_nexus_task_queue", "poll_workflow_task_queue"))
 _BY_PARTITION = frozenset(
     ("describe_partitions", "describe_task_queue", "has_recent_poller", "load_task_queue", "refresh_user_data")
 )
