@@ -67,12 +67,13 @@ class Operations:
         await self._calls[batch.operation](batch, execution)
 
     async def _terminate(self, batch: BatchRecord, execution: WorkflowExecution) -> None:
+        operation = batch.request.termination_operation
         await self._history.terminate_workflow_execution(
             ws.TerminateWorkflowExecutionRequest(
                 namespace=batch.namespace,
                 workflow_execution=execution,
                 reason=batch.request.reason,
-                details=batch.request.termination_operation.details,
+                details=operation.details if operation.HasField("details") else None,
                 identity=self._identity,
             )
         )
