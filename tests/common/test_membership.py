@@ -52,8 +52,28 @@ def test_keys_known_beforehand_are_shared_out_evenly() -> None:
         assert ring.owner("another key") == Ring(members(*hosts)).owner("another key")
 
 
+def test_things_under_one_key_are_spread_over_as_many_members_as_can_be() -> None:
+    ring = Ring(members("a", "b", "c"))
+    for number in range(50):
+        key = f"key {number}"
+        owners = [ring.owner(key, rank=rank) for rank in range(7)]
+        assert owners[0] == ring.owner(key)
+        assert len(set(owners[:3])) == 3
+        assert owners[3:6] == owners[:3]
+        assert owners[6] == owners[0]
+
+
+def test_only_ranks_below_a_member_that_left_move_up() -> None:
+    before, after = Ring(members("a", "b", "c", "d")), Ring(members("a", "b", "c"))
+    for number in range(50):
+        ranking = [before.owner(f"key {number}", rank=rank) for rank in range(4)]
+        left = [member for member in ranking if member is None or member.host != "d"]
+        assert [after.owner(f"key {number}", rank=rank) for rank in range(3)] == left
+
+
 def test_without_members_nobody_owns_anything() -> None:
     assert Ring().owner("key") is None
+    assert Ring().owner("key", rank=3) is None
 
 
 async def test_fixed_lists_stay() -> None:

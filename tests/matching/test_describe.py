@@ -135,6 +135,33 @@ async def test_a_poller_with_an_old_backlog_is_advised_to_poll_more(world: World
     assert answer.poller_scaling_decision.poll_request_delta_suggestion == 1
 
 
+async def test_no_more_pollers_are_advised_while_a_rate_limit_holds_tasks_back(world: World) -> None:
+    service = await world.service()
+    for name in "abc":
+        await service.add_task(world.task(name, kind="activity"))
+    world.clock.advance(timedelta(seconds=1))
+    assert (await service.poll_activity_task_queue(activity_poll(rate=1.0))).task_token == b"a"
+    held_back = asyncio.ensure_future(service.poll_activity_task_queue(activity_poll(rate=1.0)))
+    await settled()
+    assert not held_back.done()
+    world.clock.advance(timedelta(seconds=1))
+    assert (await held_back).task_token == b"b"
+    assert held_back.result().poller_scaling_decision.poll_request_delta_suggestion == 0
+
+
+async def test_advice_to_poll_more_is_not_given_with_every_answer(world: World) -> None:
+    service = await world.service()
+    for n in range(40):
+        await service.add_task(world.task(f"t{n}"))
+    world.clock.advance(timedelta(seconds=1))
+    advice = []
+    for _ in range(20):
+        answer = await (await begin_poll(service))
+        advice.append(answer.poller_scaling_decision.poll_request_delta_suggestion)
+        world.clock.advance(timedelta(milliseconds=10))
+    assert sum(advice) == 200 * world.config.scaling_decisions_per_second / 1_000
+
+
 async def test_workers_that_serve_nexus_operations_are_listed(world: World) -> None:
     service = await world.service()
     poll = ws.PollNexusTaskQueueRequest(namespace=NAMESPACE, identity="worker", worker_instance_key="key")

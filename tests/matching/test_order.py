@@ -27,6 +27,14 @@ async def test_higher_priorities_go_first(world: World) -> None:
     assert await drain(service, 6) == ["a", "b", "default", "also default", "c", "d"]
 
 
+async def test_each_priority_is_empty_before_the_next_begins(world: World) -> None:
+    service = await world.service()
+    arrived = [f"{key}/{n:02}" for n in range(20) for key in (3, 5, 1, 4, 2)]
+    for name in arrived:
+        await service.add_task(world.prioritized(name, key=int(name[0])))
+    assert await drain(service, 100) == sorted(arrived)
+
+
 async def test_priorities_hold_across_a_reload_and_pages() -> None:
     world = World(MatchingConfig(match_wait=timedelta(), page_size=5, reload_at=2))
     service = await world.service()
@@ -69,6 +77,40 @@ async def test_weights_decide_the_shares(world: World) -> None:
         await service.add_task(world.prioritized(f"light {n}", fairness="light", weight=1.0))
     first = Counter(name.split()[0] for name in await drain(service, 40))
     assert 28 <= first["heavy"] <= 32
+
+
+@pytest.mark.parametrize(("weight", "between"), [(1.0, 1.0), (4.0, 0.25), (0.5, 2.0)])
+async def test_a_thousand_tasks_of_one_tenant_delay_another_by_no_more_than_its_share(
+    world: World, weight: float, between: float
+) -> None:
+    """The small tenant's tasks come last. Between two of them as many of the noisy one's as its weight says."""
+    service = await world.service()
+    for n in range(1_000):
+        await service.add_task(world.prioritized(f"noisy {n}", fairness="noisy"))
+    for n in range(20):
+        await service.add_task(world.prioritized(f"small {n:02}", fairness="small", weight=weight))
+    small = 0
+    for place, name in enumerate(await drain(service, 70), start=1):
+        if name.startswith("small"):
+            small += 1
+            assert abs(place - small * (1 + between)) <= 2, f"{name} was number {place}"
+    assert small >= min(20, int(70 / (1 + between)) - 2)
+
+
+async def test_an_overriding_weight_counts_from_the_next_task_on(world: World) -> None:
+    service = await world.service()
+    request = ws.UpdateTaskQueueConfigRequest(
+        namespace=NAMESPACE,
+        task_queue=QUEUE,
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        set_fairness_weight_overrides={"vip": 9.0},
+    )
+    await service.update_task_queue_config(request)
+    for n in range(60):
+        await service.add_task(world.prioritized(f"vip {n}", fairness="vip"))
+        await service.add_task(world.prioritized(f"other {n}", fairness="other"))
+    first = Counter(name.split()[0] for name in await drain(service, 50))
+    assert abs(first["vip"] - 45) <= 2
 
 
 async def test_fairness_survives_a_reload_in_the_middle(world: World) -> None:

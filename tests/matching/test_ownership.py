@@ -114,6 +114,20 @@ async def test_stopping_saves_the_progress_and_a_reload_increments_the_range(wor
     assert world.store.rows()[-1] == 3
 
 
+async def test_each_load_is_a_generation_of_its_own_which_is_not_stored(world: World) -> None:
+    service = await world.service()
+    generations = []
+    for name in "abc":
+        await spool(world, service, name)
+        queue = service.queues.loaded(LOADED)
+        assert queue is not None
+        generations.append(queue.partitions[0].generation)
+        assert queue.partitions[0].record.range_id == len(generations)
+        await service.unload_task_queue(physical_queue=KEY.physical_queue)
+    assert generations == sorted(set(generations))
+    assert b"generation" not in world.store.queues[KEY.physical_queue]
+
+
 async def test_a_loser_unloads_its_queue_and_takes_it_back_when_used(world: World) -> None:
     one, two = await world.service("one"), await world.service("two")
     await spool(world, one, "a")

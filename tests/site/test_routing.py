@@ -15,6 +15,7 @@ from temporalio.api.workflowservice import v1 as ws
 from common import deadline
 from common.clock import ManualClock
 from common.contracts.history import RecordWorkflowTaskStarted
+from common.contracts.matching import AddTask
 from common.contracts.tokens import QueryToken, TaskToken, encode_token
 from common.errors import (
     InvalidArgument,
@@ -29,7 +30,7 @@ from common.membership import Member, Membership
 from common.rpc import HISTORY, MATCHING, HostUnreachable
 from tests.contract.rpc_bindings import Recording, sample
 from tinytemporal_site.routing import history_router, matching_router
-from tinytemporal_site.routing.keys import history_key, matching_key, queue_key, shard_key
+from tinytemporal_site.routing.keys import history_key, matching_key, matching_rank, queue_key, shard_key
 
 SHARDS = 16
 EXECUTION = WorkflowExecution(workflow_id="w")
@@ -290,3 +291,79 @@ async def test_matching_is_placed_by_family() -> None:
         )
         await getattr(router, name)(named["request"])
     assert sorted(len(service.calls) for service in network.services.values()) == [3]
+
+
+RANKS: list[tuple[str, dict[str, Any], int]] = [
+    ("describe_task_queue", {"request": ws.DescribeTaskQueueRequest(task_queue=TaskQueue(name="/_sys/q/3"))}, 3),
+    ("describe_task_queue", {"request": ws.DescribeTaskQueueRequest(task_queue=TaskQueue(name="q"))}, 0),
+    ("has_recent_poller", {"namespace": "n", "task_queue": "/_sys/q/2", "kind": "workflow"}, 2),
+    ("unload_task_queue", {"physical_queue": "n/activity/2//q"}, 2),
+    ("unload_task_queue", {"physical_queue": "n/workflow/0//worker-1", "normal_name": "q"}, 0),
+    ("update_task_queue_config", {"request": ws.UpdateTaskQueueConfigRequest(task_queue="/_sys/q/3")}, 0),
+    ("poll_workflow_task_queue", {"request": ws.PollWorkflowTaskQueueRequest(task_queue=STICKY)}, 0),
+    (
+        "poll_workflow_task_queue",
+        {"request": ws.PollWorkflowTaskQueueRequest(task_queue=TaskQueue(name="q")), "forwarded": True},
+        0,
+    ),
+    (
+        "poll_activity_task_queue",
+        {"request": ws.PollActivityTaskQueueRequest(task_queue=TaskQueue(name="/_sys/q/1"))},
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "named", "rank"), RANKS)
+def test_some_calls_are_for_a_partition(name: str, named: dict[str, Any], rank: int) -> None:
+    assert matching_rank(MATCHING.methods[name], partitions_of=four)(named) == rank
+
+
+def four(*, namespace: str, family: str) -> int:
+    return 4
+
+
+@pytest.mark.parametrize("name", ["add_task", "poll_workflow_task_queue"])
+def test_tasks_and_polls_go_to_all_partitions_in_turn(name: str) -> None:
+    rank = matching_rank(MATCHING.methods[name], partitions_of=four)
+    request = sample(AddTask) if name == "add_task" else ws.PollWorkflowTaskQueueRequest(namespace="n")
+    if isinstance(request, AddTask):
+        request.task_queue, request.normal_name = "q", ""
+    else:
+        request.task_queue.name = "q"
+    assert sorted(rank({"request": request}) for _ in range(8)) == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+class Shutdown:
+    """A frontend's router to three Matching hosts."""
+
+    def __init__(self) -> None:
+        self.network = Network()
+        self.router: Any = matching_router(
+            local=None,
+            membership=Watched(host="frontend", role="matching", hosts=["a", "b", "c"]),
+            channels=self.network,  # type: ignore[arg-type]
+            clock=ManualClock(),
+        )
+        for host in "abc":
+            self.service(host).answers["shutdown_worker"] = ws.ShutdownWorkerResponse()
+
+    def service(self, host: str) -> Recording:
+        return self.network.to(f"{host}:1").client(MATCHING)
+
+
+@pytest.mark.parametrize("queue", ["q", ""])
+async def test_every_host_is_told_of_a_workers_end(queue: str) -> None:
+    lab = Shutdown()
+    lab.service("b").error = HostUnreachable("gone")
+    request = ws.ShutdownWorkerRequest(namespace="n", task_queue=queue, worker_instance_key="key")
+    assert await lab.router.shutdown_worker(request) == ws.ShutdownWorkerResponse()
+    assert [len(lab.service(host).calls) for host in "abc"] == [1, 1, 1]
+
+
+async def test_an_end_that_no_host_took_is_an_error() -> None:
+    lab = Shutdown()
+    for host in "abc":
+        lab.service(host).error = HostUnreachable("gone")
+    with pytest.raises(HostUnreachable):
+        await lab.router.shutdown_worker(ws.ShutdownWorkerRequest(namespace="n"))
