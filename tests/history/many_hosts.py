@@ -43,6 +43,8 @@ class Namespaces:
     def peek(self, name: str) -> NamespaceRecord:
         return NamespaceRecord(name=name, namespace_id="ns-id", created_at=START)
 
+    last_known = peek
+
 
 class ManyHosts:
     """What handlers and API functions use of an engine."""
