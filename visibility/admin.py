@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from common.admin import ReadOnlyAdmin
 from common.filters.errors import QueryError
 from common.keyed_admin import begins_with, columns_of, link_to_page, link_to_rows
-from visibility.models import Visibility, list_order
+from visibility.models import Visibility, reading_order
 from visibility.statuses import STATUS_NAME
 from visibility.store.rows import DELETED
 
@@ -29,7 +29,7 @@ def namespaces() -> Iterator[str]:
     """The namespaces that have runs, one look into the index for each and not one for each run."""
     last = DELETED
     for _ in range(NAMESPACES):
-        following = Visibility.objects.filter(namespace__gt=last).order_by("namespace", *list_order())[:1]
+        following = Visibility.objects.filter(namespace__gt=last).order_by("namespace", *reading_order())[:1]
         names = list(following.values_list("namespace", flat=True))
         if not names:
             return
@@ -69,7 +69,7 @@ class VisibilityAdmin(ReadOnlyAdmin):
     json_fields = ("search_attributes", "text_words", "memo")
     keeps_its_order = True
     sortable_by = ()
-    ordering: ClassVar[Any] = (F("namespace").asc(), *list_order())
+    ordering: ClassVar[Any] = (F("namespace").asc(), *reading_order())
     list_display = ("run_id", "namespace", "workflow_id", "of_type", "status", "task_queue", "start_time", "close_time")
     list_filter = (NamespaceFilter, StatusFilter)
     search_fields = ("workflow_id",)

@@ -341,9 +341,19 @@ async def test_many_runs_in_a_range_or_with_an_item_come_in_order_too(store: Sql
         ]
     )
     newest = [f"r{n:04}" for n in reversed(range(number))]
-    for query in ("HistoryLength >= 0", "ExecutionDuration > '1m'", "CustomKeywordList = 'tag'", "CustomInt >= 0"):
+    for query in (
+        "HistoryLength >= 0",
+        "ExecutionDuration > '1m'",
+        "CustomKeywordList = 'tag'",
+        "CustomInt >= 0",
+        "WorkflowId STARTS_WITH 'r'",
+    ):
         assert await listed(store, query, page_size=3_000) == newest
         assert await listed(store, f"{query} AND WorkflowType = 'T7'") == ["r1407", "r0707", "r0007"]
+    many = "WorkflowId STARTS_WITH 'r' AND ExecutionStatus = 'Completed'"
+    plan = await store.plan(namespace=NAMESPACE, query=many, page_size=10, custom_attributes={})
+    assert not any("TEMP B-TREE" in line for line in plan), plan
+    assert await listed(store, "WorkflowId STARTS_WITH 'r000' AND WorkflowId > 'r0007'") == ["r0009", "r0008"]
     assert await listed(store, "CustomInt < 3") == ["r0002", "r0001", "r0000"]
     assert await listed(store, "CustomInt BETWEEN 3 AND 5 AND WorkflowType != 'T4'") == ["r0005", "r0003"]
     assert await listed(store, "CustomKeyword STARTS_WITH 'k000' AND CustomInt > 7") == ["r0009", "r0008"]

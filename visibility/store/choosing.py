@@ -26,6 +26,7 @@ from visibility.filters.conditions import (
     Or,
     StartsWith,
 )
+from visibility.models import COMMON_STATUSES
 from visibility.store.dialects import hidden
 from visibility.store.filtering import where_of_condition
 from visibility.store.indexes import index_name
@@ -47,6 +48,9 @@ FEW_ITEMS = 6_000
 _INDEX_OF = {
     name: f"visibility_{name[:19]}"
     for name in (
+        "workflow_id",
+        "workflow_type",
+        "task_queue",
         "start_time",
         "execution_time",
         "execution_duration",
@@ -57,6 +61,9 @@ _INDEX_OF = {
 }
 _COLUMN_INDEXES = ("workflow_id", "workflow_type", "task_queue", "start_time", "execution_time")
 _BY_RUN = "sqlite_autoindex_visibility_1"
+_IN_ORDER = "visibility_order"
+_TEXTS = ("workflow_id", "workflow_type", "task_queue")
+"""Their indexes go on with the order, which SQLite then believes to serve a range of them, and sorts all that is found."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -130,13 +137,26 @@ async def _has_few_items(database: Database, *, namespace: str, condition: Condi
 
 
 async def _index_of_few(database: Database, *, namespace: str, condition: Condition) -> str:
+    has_many = False
     for part in _conjuncts(condition):
         index = await _range_index(database, part)
         if index:
             where = _in_namespace(namespace, part, dialect=database.dialect)
             if await _are_few(database, count_few(where, index=index, limit=FEW + 1), most=FEW):
                 return index
-    return ""
+            has_many |= part.attribute.column in _TEXTS  # type: ignore[attr-defined]
+    return _IN_ORDER if has_many and not any(map(_has_values, _conjuncts(condition))) else ""
+
+
+def _has_values(condition: Condition) -> bool:
+    """Whether SQLite has something better to go by than the order. Most runs are of a common status, so it is nothing."""
+    match condition:
+        case Compare(attribute, "=", value):
+            return attribute.name != "ExecutionStatus" or value not in COMMON_STATUSES
+        case OneOf(attribute, is_negated=False):
+            return attribute.name != "ExecutionStatus"
+        case _:
+            return False
 
 
 def _in_namespace(namespace: str, condition: Condition, *, dialect: str) -> Where:

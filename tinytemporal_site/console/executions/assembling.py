@@ -28,7 +28,7 @@ from tinytemporal_site.console.executions.payloads import Shown, is_payload, rea
 from tinytemporal_site.console.executions.rows import Items, Run, Window, records_of
 from tinytemporal_site.console.executions.timeline import Timeline, build
 from tinytemporal_site.console.executions.waiting import due_times, for_timeline, state_word, told_timeout
-from visibility.models import Visibility, list_order
+from visibility.models import Visibility, reading_order
 
 MOST_RELATED = 20
 OPEN = ("Running", "Paused")
@@ -245,7 +245,7 @@ def _around(run: Run, info: ExecutionInfo | None) -> dict[str, Any]:
         for relative in found
     ]
     children = Visibility.objects.filter(namespace=run.row.namespace, parent_run_id=run.row.run_id)
-    few = list(children.order_by(*list_order()).defer("search_attributes", "memo", "text_words")[: MOST_RELATED + 1])
+    few = list(children.order_by(*reading_order()).defer("search_attributes", "memo", "text_words")[: MOST_RELATED + 1])
     return {
         "relatives": named,
         "runs": rows.runs_of_workflow(run, most=MOST_RELATED),
