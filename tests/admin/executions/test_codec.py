@@ -14,10 +14,17 @@ from typing import Any
 import pytest
 
 from tests.admin.executions.test_payloads import payload
+from tinytemporal_site.console.executions import codec
 from tinytemporal_site.console.executions.codec import CodecFailed, ask, decode_within
 
 Answer = Callable[[list[Any]], tuple[int, bytes]]
 ENCODED = payload(b"terces", "binary/encrypted")
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page waits a second; a busy machine may take longer to start a thread."""
+    monkeypatch.setattr(codec, "WAIT", timedelta(seconds=60))
 
 
 @contextmanager

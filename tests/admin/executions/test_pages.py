@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -31,6 +32,7 @@ from tests.admin.executions.runs import (
 )
 from tests.admin.executions.test_codec import codec_server, reversing
 from tests.contract.samples import COMPLETED
+from tinytemporal_site.console.executions import codec
 
 EVIL = "<script>alert('x')</script>\"&%{{ 7 }}"
 LIST = "/admin/executions/"
@@ -365,7 +367,10 @@ def test_a_row_that_cannot_be_read_is_shown_as_far_as_it_can(reader: Client) -> 
     assert "broken" in content
 
 
-def test_encrypted_payloads_are_decoded_by_the_codec(reader: Client, settings: Any) -> None:
+def test_encrypted_payloads_are_decoded_by_the_codec(
+    reader: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codec, "WAIT", timedelta(seconds=60))
     assert "sesame" not in detail(reader, SECRET)
     with codec_server(reversing) as (address, asked):
         settings.CODEC_ENDPOINT = address

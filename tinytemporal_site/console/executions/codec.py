@@ -48,7 +48,7 @@ def decode_within(values: Sequence[Any], *, endpoint: str, namespace: str) -> De
     if not endpoint or not encoded:
         return Decoded(values=list(values))
     try:
-        answers = ask(encoded, endpoint=endpoint, namespace=namespace)
+        answers = ask(encoded, endpoint=endpoint, namespace=namespace, wait=WAIT)
     except CodecFailed as failure:
         return Decoded(values=list(values), problem=str(failure))
     by_identity = {id(payload): answer for payload, answer in zip(encoded, answers, strict=True)}
@@ -64,7 +64,7 @@ def _of_bounded_size(payloads: Iterable[Payload]) -> Iterable[Payload]:
         yield payload
 
 
-def ask(payloads: Sequence[Payload], *, endpoint: str, namespace: str, wait: timedelta = WAIT) -> list[Payload]:
+def ask(payloads: Sequence[Payload], *, endpoint: str, namespace: str, wait: timedelta) -> list[Payload]:
     """Raises CodecFailed."""
     until = _CLOCK.monotonic() + wait.total_seconds()
     asking = _THREADS.submit(_exchange, list(payloads), endpoint, namespace, until)
