@@ -8,12 +8,13 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 # Further arguments for pytest: make test ARGS="tests/site -k settings"
 ARGS ?=
 
-.PHONY: help serve test bench compare lint types clean
+.PHONY: help serve test bench chaos compare lint types clean
 
 help:
 	@echo 'make serve   start the server and its admin (installs and migrates first)'
 	@echo 'make test    run all tests, on SQLite and on a PostgreSQL server of their own (ARGS="…" for pytest)'
 	@echo 'make bench   measure this server beside the official development server (ARGS="--scale 2")'
+	@echo 'make chaos   ten minutes of killed, frozen and misled processes under load (ARGS="--seconds 180 --seed 7")'
 	@echo 'make compare compare answers with the official development server (ARGS="--only updates")'
 	@echo 'make lint    ruff'
 	@echo 'make types   mypy, strict on common, history and matching'
@@ -27,6 +28,9 @@ test: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m tests.bench $(ARGS)
+
+chaos: $(VENV)/installed-dev
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 compare: $(VENV)/installed-bench
 	$(BIN)/python -m tests.compare $(ARGS)

@@ -99,6 +99,7 @@ def _postgres(url: str, *, name: str) -> dict[str, Any]:
         raise ImproperlyConfigured(f"{name} must be {_WANTED}; {error}.") from None
     if not entry.get("NAME"):
         raise ImproperlyConfigured(f"{name} must be {_WANTED}; it names no database.")
+    entry["ENGINE"] = "tinytemporal_site.postgresql"
     given = dict(parse_qsl(urlsplit(url).query))
     entry["OPTIONS"] = {"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": "tinytemporal"} | given
     entry["PORT"] = str(entry["PORT"])

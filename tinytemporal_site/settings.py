@@ -78,6 +78,10 @@ if VISIBILITY_DATABASE_URL:
     DATABASE_ROUTERS = ["visibility.router.VisibilityRouter"]
 # PostgreSQL is reached through a pooler in transaction mode, where nothing may outlive its transaction.
 DATABASE_POOLER = environment.read_bool(env, name="DATABASE_POOLER", default=False)
+# Connections of one process to each PostgreSQL database at most: the engine's, and those of the admin's pages and commands.
+DATABASE_WRITERS = environment.read_int(env, name="DATABASE_WRITERS", default=4, least=1, most=1000)
+DATABASE_READERS = environment.read_int(env, name="DATABASE_READERS", default=4, least=1, most=1000)
+DATABASE_WEB_CONNECTIONS = environment.read_int(env, name="DATABASE_WEB_CONNECTIONS", default=6, least=2, most=1000)
 # In one spelling, for those who open the database without Django.
 DATABASE_URL = databases.normal_url(DATABASES["default"])
 

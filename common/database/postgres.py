@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 WRITERS = 4
 READERS = 4
-"""Connections at most, for each process: so a PostgreSQL with its default 100 serves a dozen processes."""
+"""Connections at most, for each process, unless it is told otherwise: so a PostgreSQL with its default 100 serves a dozen processes."""
 
 CONNECTION_DEFAULTS = {
     "client_encoding": "UTF8",
@@ -63,12 +63,14 @@ _USELESS_SESSION = _ENDED | _STALE_PREPARED | {_READ_ONLY}
 class PostgresDatabase(Database):
     dialect = "postgresql"
 
-    def __init__(self, *, conninfo: dict[str, Any], pooled: bool = False) -> None:
-        """`conninfo`: libpq's keywords."""
+    def __init__(
+        self, *, conninfo: dict[str, Any], pooled: bool = False, writers: int = WRITERS, readers: int = READERS
+    ) -> None:
+        """`conninfo`: libpq's keywords; `writers`, `readers`: connections at most."""
         info = CONNECTION_DEFAULTS | conninfo
         self._prepares = not pooled
-        self._writers = _Pool(info=info, size=WRITERS, session="" if pooled else WRITER_SESSION)
-        self._readers = _Pool(info=info, size=READERS, session="" if pooled else READER_SESSION)
+        self._writers = _Pool(info=info, size=writers, session="" if pooled else WRITER_SESSION)
+        self._readers = _Pool(info=info, size=readers, session="" if pooled else READER_SESSION)
         self._decoders: dict[str, list[Callable[[bytes], Any]]] = {}
 
     async def start(self) -> None:
