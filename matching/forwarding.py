@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import Context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from common import deadline
 from common.clock import Clock
@@ -23,6 +23,8 @@ from matching.matcher import Poller
 
 if TYPE_CHECKING:
     from matching.task_queue import TaskQueue
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -35,9 +37,9 @@ class Forwarder:
         self._root = root
         self._clock = clock
         self._config = config
-        self._polls: dict[asyncio.Task[None], Poller] = {}
-        self._offers: dict[asyncio.Task[None], None] = {}
-        self._recalled: set[asyncio.Task[None]] = set()
+        self._polls: dict[asyncio.Task[Any], Poller] = {}
+        self._offers: dict[asyncio.Task[bool], Delivery] = {}
+        self._recalled: dict[asyncio.Task[bool], Delivery] = {}
         self._pausing = False
         self._stopped = False
 
@@ -53,7 +55,7 @@ class Forwarder:
         matcher = self._queue.matcher
         if matcher.waiting and self._offers:
             # What was started of them meanwhile, History will say.
-            for task in list(self._offers)[: matcher.waiting - len(self._recalled)]:
+            for task in list(self._offers)[: max(0, matcher.waiting - len(self._recalled))]:
                 self._recall(task)
             return
         if self._pausing:
@@ -68,7 +70,7 @@ class Forwarder:
             if delivery is None:
                 return
             task = self._begin(self._offer(delivery), f"offer a task of {self._queue.name}")
-            self._offers[task] = None
+            self._offers[task] = delivery
             task.add_done_callback(self._offer_ended)
 
     def stop(self) -> None:
@@ -95,64 +97,61 @@ class Forwarder:
         task.add_done_callback(self._poll_ended)
         poller.answer.add_done_callback(lambda _: task.cancel())
 
-    async def _poll(self, poller: Poller) -> None:
-        """An empty answer from the root is the poll's own: it lasted as long, or its worker or the root's host stops."""
+    async def _poll(self, poller: Poller) -> Any:
         deadline.set_current(poller.until + self._config.empty_poll_margin)
         calls: dict[str, Callable[..., Awaitable[Any]]] = {
             "workflow": self._root.poll_workflow_task_queue,
             "activity": self._root.poll_activity_task_queue,
             "nexus": self._root.poll_nexus_task_queue,
         }
-        try:
-            response = await calls[self._queue.kind](poller.request, forwarded=True)
-        except asyncio.CancelledError:
-            # The poller has gone, or is sent home.
-            self._queue.matcher.answer(poller, None)
-            raise
-        except Exception as error:  # noqa: BLE001  whatever it was, the poller waits on here
+        return await calls[self._queue.kind](poller.request, forwarded=True)
+
+    def _poll_ended(self, task: asyncio.Task[Any]) -> None:
+        """Here and not in the task, which may be cancelled before it begins. An empty answer from the root is the poll's
+        own: it lasted as long, or its worker or the root's host stops. A cancelled one has gone, or is sent home."""
+        poller = self._polls.pop(task)
+        if task.cancelled():
+            self._queue.answer(poller, None)
+        elif (error := task.exception()) is not None:
             self._failed("a poll", error)
             self._queue.give_back(poller)
-            return
-        self._queue.answer(poller, response if response.task_token else None)
-
-    def _poll_ended(self, task: asyncio.Task[None]) -> None:
-        del self._polls[task]
+        else:
+            self._queue.answer(poller, task.result() if task.result().task_token else None)
         self.look()
 
     # tasks
 
-    async def _offer(self, delivery: Delivery) -> None:
+    async def _offer(self, delivery: Delivery) -> bool:
         patience = self._config.offer_wait if delivery.is_stored else self._config.match_wait
         deadline.set_current(self._clock.now() + patience + self._config.ask_others)
-        handled = False
-        try:
-            handled = await self._root.offer_task(
-                task_to_offer(delivery, namespace=self._queue.namespace, task_queue=self._queue.name),
-                patience=patience,
-            )
-        except Exception as error:  # noqa: BLE001  whatever it was, the task still waits here
-            self._failed("a task", error)
-        finally:
-            self._queue.was_offered(delivery, handled=handled)
+        task = task_to_offer(delivery, namespace=self._queue.namespace, task_queue=self._queue.name)
+        return await self._root.offer_task(task, patience=patience)
 
-    def _recall(self, task: asyncio.Task[None]) -> None:
-        del self._offers[task]
-        self._recalled.add(task)
+    def _recall(self, task: asyncio.Task[bool]) -> None:
+        self._recalled[task] = self._offers.pop(task)
         task.cancel()
 
-    def _offer_ended(self, task: asyncio.Task[None]) -> None:
-        self._offers.pop(task, None)
-        self._recalled.discard(task)
+    def _offer_ended(self, task: asyncio.Task[bool]) -> None:
+        """Here and not in the task, which may be recalled before it begins."""
+        delivery = self._offers.pop(task, None) or self._recalled.pop(task)
+        handled = False
+        if not task.cancelled():
+            error = task.exception()
+            if error is None:
+                handled = task.result()
+            else:
+                self._failed("a task", error)
+        self._queue.was_offered(delivery, handled=handled)
         if not self._stopped:
             self._queue.pump()
 
     # both
 
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    def _begin(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
         # A context of its own: it outlives the request that happened to cause it, and has its own deadline.
         return asyncio.get_running_loop().create_task(work, name=name, context=Context())
 
-    def _failed(self, what: str, error: Exception) -> None:
+    def _failed(self, what: str, error: BaseException) -> None:
         log.info("%s of %s could not be taken to the root: %r", what, self._queue.name, error)
         if self._pausing:
             return

@@ -108,6 +108,15 @@ class Hosts(World):
             await self.servers.pop(host).stop()
         self.network.services.pop(host, None)
 
+    def crash(self, host: str) -> None:
+        """The others can't reach it and believe it gone; what it still does, the fences have to stop."""
+        self.by_host.pop(host)
+        self.network.services.pop(host)
+        self.members = [member for member in self.members if member.host != host]
+        for membership in self.memberships:
+            if membership.host != host:
+                membership.change(self.members)
+
     async def end(self) -> None:
         await self.close()
         for channels in self.channels:
