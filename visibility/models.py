@@ -23,6 +23,9 @@ NEVER = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 COMMON_STATUSES = ("Running", "Completed")
 """What most runs pass through or end in; they are found by the order, and only the other statuses have an index."""
 
+COUNTED = ("division", "status")
+"""What every list and most counts look at beside: with it in an index, counts need not read the rows."""
+
 
 def list_order() -> tuple[OrderBy, ...]:
     """Upstream's order of a list: open runs first, then by close time, then by start time, both newest first."""
@@ -79,15 +82,18 @@ class Visibility(models.Model):
         db_table = "visibility"
         verbose_name_plural = "visibility"
         indexes = [
-            # With what every list and most counts look at beside: they need not read the rows.
-            models.Index("namespace", *list_order(), "division", "status", name="visibility_order"),
+            models.Index("namespace", *list_order(), *COUNTED, name="visibility_order"),
             # One attribute has one value in many runs: the order follows it, so that a page is read and no more.
+            models.Index("namespace", "workflow_id", *list_order(), name="visibility_workflow_id"),
             *(
-                models.Index("namespace", name, *list_order(), name=f"visibility_{name}")
-                for name in ("workflow_id", "workflow_type", "task_queue")
+                models.Index("namespace", name, *list_order(), *COUNTED, name=f"visibility_{name}")
+                for name in ("workflow_type", "task_queue")
             ),
             # One attribute has many values: a filter on it is mostly a range, and few runs are left to be sorted.
-            *(models.Index("namespace", name, name=f"visibility_{name}") for name in ("start_time", "execution_time")),
+            *(
+                models.Index("namespace", name, *COUNTED, name=f"visibility_{name}")
+                for name in ("start_time", "execution_time")
+            ),
             *(
                 models.Index("namespace", name, name=f"visibility_{name[:19]}", condition=Q((f"{name}__isnull", False)))
                 for name in ("execution_duration", "history_length", "history_size", "state_transition_count")

@@ -246,6 +246,18 @@ async def test_an_attribute_that_cannot_be_read_does_not_hide_the_run(
     assert await listed(store, "CustomInt IS NULL AND CustomKeyword = 'x'") == ["a"]
 
 
+async def test_a_text_that_a_database_cannot_hold_is_in_no_column(store: SqlVisibilityStore) -> None:
+    names = {"a": "x\ufffe", "b": "\ufffe0", "c": "\ufffe10", "d": "x"}
+    await store.apply([run(name, workflow_id=workflow_id) for name, workflow_id in names.items()])
+    for name, workflow_id in names.items():
+        assert await listed(store, f"WorkflowId = '{workflow_id}'") == [name]
+    assert await listed(store, "WorkflowId = '\0' OR WorkflowId IN ('\0', 'x\0') OR WorkflowId STARTS_WITH 'x\0'") == []
+    assert await listed(store, "WorkflowId != '\0' AND NOT WorkflowId = 'x\0'") == ["a", "b", "c", "d"]
+    assert await listed(store, "WorkflowId <= 'x\0'") == await listed(store, "WorkflowId < 'x\0'") == ["d"]
+    assert await listed(store, "WorkflowId BETWEEN 'x\0' AND 'y'") == ["a"]
+    assert await listed(store, "ParentWorkflowId = '\0' OR ParentWorkflowId != '\0'") == []
+
+
 async def test_groups_of_a_count(store: SqlVisibilityStore) -> None:
     await store.apply(
         [

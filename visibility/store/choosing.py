@@ -1,8 +1,9 @@
 """The way to the rows of a page, where the database alone would take a bad one.
 
 A list can be read in its order, looking at each row, until the page is full; or what the filter finds can be read by
-an index and sorted. PostgreSQL knows how values are spread and chooses well, but for the items of lists: these tend to
-belong to one time (a build, a version), and a page of old ones is at the far end of the order. SQLite knows nothing
+an index and sorted. PostgreSQL knows how values are spread and mostly chooses well, but for the items of lists (these tend to
+belong to one time, as a build or a version does, and a page of old ones is at the far end of the order) and for ranges near
+the end of the values, where one far value makes it expect a hundred times more than there are. SQLite knows nothing
 and reads in order, which for items or a range that few runs have is the whole namespace. So for those it is looked first
 whether few runs are found.
 """
@@ -61,7 +62,7 @@ _INDEX_OF = {
 }
 _COLUMN_INDEXES = ("workflow_id", "workflow_type", "task_queue", "start_time", "execution_time")
 _BY_RUN = "sqlite_autoindex_visibility_1"
-_IN_ORDER = "visibility_order"
+IN_ORDER = "visibility_order"
 _TEXTS = ("workflow_id", "workflow_type", "task_queue")
 """Their indexes go on with the order, which SQLite then believes to serve a range of them, and sorts all that is found."""
 
@@ -74,12 +75,20 @@ class Way(msgspec.Struct, frozen=True):
     only: Where | None = None
     sorts: bool = False
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether SQLite reads in the order of lists, and so may begin behind a row of it."""
+        return self.index in ("", IN_ORDER)
+
 
 async def choose(database: Database, *, namespace: str, condition: Condition | None) -> Way:
     if condition is None:
         return Way()
     if database.dialect == "postgresql":
-        return Way(sorts=await _has_few_items(database, namespace=namespace, condition=condition))
+        return Way(
+            sorts=await _has_few_items(database, namespace=namespace, condition=condition)
+            or bool(await _index_of_few(database, namespace=namespace, condition=condition))
+        )
     for part in _conjuncts(condition):
         runs = await _few_runs(database, namespace=namespace, condition=part)
         if runs is not None:
@@ -137,15 +146,18 @@ async def _has_few_items(database: Database, *, namespace: str, condition: Condi
 
 
 async def _index_of_few(database: Database, *, namespace: str, condition: Condition) -> str:
+    """The index of a range that few runs are in; on SQLite that of the order when many begin alike."""
     has_many = False
     for part in _conjuncts(condition):
         index = await _range_index(database, part)
         if index:
             where = _in_namespace(namespace, part, dialect=database.dialect)
-            if await _are_few(database, count_few(where, index=index, limit=FEW + 1), most=FEW):
+            by = index if database.dialect == "sqlite" else ""
+            if await _are_few(database, count_few(where, index=by, limit=FEW + 1), most=FEW):
                 return index
             has_many |= part.attribute.column in _TEXTS  # type: ignore[attr-defined]
-    return _IN_ORDER if has_many and not any(map(_has_values, _conjuncts(condition))) else ""
+    is_lost = database.dialect == "sqlite" and has_many and not any(map(_has_values, _conjuncts(condition)))
+    return IN_ORDER if is_lost else ""
 
 
 def _has_values(condition: Condition) -> bool:

@@ -83,8 +83,8 @@ class PostgresDialect:
         return Param(self.stored(attribute, str(value)))
 
     def stored(self, attribute: Attribute, text: str) -> str:
-        """The text as rows hold it: the seam to the database hides once more. No column holds U+0000."""
-        return hidden(text) if attribute.column else hidden(hidden(text))
+        """The text as rows hold it: in JSON, the seam to the database hides once more."""
+        return text if attribute.column else hidden(hidden(text))
 
     def has_item(self, attribute: Attribute, item: str) -> Sql:
         """Never null."""

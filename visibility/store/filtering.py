@@ -35,6 +35,7 @@ from visibility.statuses import OPEN
 from visibility.store.dialects import DIALECTS, Dialect
 from visibility.store.expressions import Param, Sql
 from visibility.store.statements import NEVER, Where, closing
+from visibility.store.unstorable import storable
 
 _MOST_PARAMETERS = 30_000
 """SQLite takes 32,766 in a statement."""
@@ -43,9 +44,9 @@ _SURROGATES = range(0xD800, 0xE000)
 _COMMON = ("Running", "Completed")
 
 
-def where_of(read: Filter, *, dialect: str) -> Where | None:
-    """The filter's condition; None when it has none."""
-    return None if read.where is None else where_of_condition(read.where, dialect=dialect)
+def where_of(read: Filter, *, dialect: str, counting: bool = False) -> Where | None:
+    """The filter's condition; None when it has none. `counting`: see `q_of`."""
+    return None if read.where is None else _where(q_of(read.where, dialect=dialect, counting=counting), dialect=dialect)
 
 
 def where_of_condition(condition: Condition, *, dialect: str) -> Where:
@@ -54,7 +55,7 @@ def where_of_condition(condition: Condition, *, dialect: str) -> Where:
 
 def where_without_hints(condition: Condition, *, dialect: str) -> Where:
     """With no column but those that the condition speaks of."""
-    return _where(_Builder(DIALECTS[dialect]).q(condition), dialect=dialect)
+    return _where(_Builder(DIALECTS[dialect]).q(_storable(condition, dialect=dialect)), dialect=dialect)
 
 
 def _where(q: Q, *, dialect: str) -> Where:
@@ -72,13 +73,26 @@ def sql_of(attribute: Attribute, *, dialect: str, as_list: bool = False) -> str:
     return sql.replace("%%", "%")
 
 
-def q_of(condition: Condition, *, dialect: str) -> Q:
-    """For any query of the model `Visibility` on a database of that dialect."""
+def q_of(condition: Condition, *, dialect: str, counting: bool = False) -> Q:
+    """For any query of the model `Visibility` on a database of that dialect. `counting`: for a count, which an index alone
+    answers if it has all that is asked; so nothing is said of the order but of what is rare."""
     builder = _Builder(DIALECTS[dialect])
-    conjuncts = condition.items if isinstance(condition, And) else (condition,)
-    parts = [builder.q(conjunct) for conjunct in conjuncts]
-    hints = [Q(hint) for conjunct in _flat(conjuncts) for hint in _hints(conjunct, DIALECTS[dialect])]
-    return Q(*parts, *hints)
+    conjuncts = tuple(_flat((_storable(condition, dialect=dialect),)))
+    told = [conjunct for conjunct in conjuncts if not (counting and _is_common_end(conjunct))]
+    hints = [Q(hint) for conjunct in told for hint in _hints(conjunct, DIALECTS[dialect])]
+    return Q(*map(builder.q, conjuncts), *hints)
+
+
+def _storable(condition: Condition, *, dialect: str) -> Condition:
+    return storable(condition) if dialect == "postgresql" else condition
+
+
+def _is_common_end(condition: Condition) -> bool:
+    match condition:
+        case Compare(Attribute("ExecutionStatus"), "=", "Completed"):
+            return True
+        case _:
+            return False
 
 
 class _Builder:

@@ -52,7 +52,7 @@ RECOUNT = Query(
     postgresql=f"INSERT INTO visibility_counts ({_OF_GROUP}, number) {_DIFFERENT}",
 )
 
-# Whether SQLite has an index of that name.
+# Whether there is an index of that name.
 INDEX_EXISTS = Query(
     "visibility_index_exists",
     "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?",
@@ -113,7 +113,7 @@ def count_groups(where: Where, *, group_by: str = "") -> tuple[Query, list[objec
 
 def count_few(where: Where, *, index: str, limit: int) -> tuple[Query, list[object]]:
     """How many rows fulfil the condition, no more than `limit`, looking at nothing but the index."""
-    sql = f"SELECT count(*) FROM (SELECT 1 FROM visibility{_by(index)} WHERE {where.sql} LIMIT %s)"
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM visibility{_by(index)} WHERE {where.sql} LIMIT %s) AS found"
     return _query("count_few_visibility", sql), [*where.params, limit]
 
 

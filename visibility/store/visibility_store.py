@@ -93,7 +93,7 @@ class SqlVisibilityStore:
         way, where = await self._way(read, namespace)
         dialect = self._database.dialect
         rows: list[Row] = []
-        for behind in [None] if place is None else after(place, dialect=dialect, is_sorted=bool(way.index)):
+        for behind in [None] if place is None else after(place, dialect=dialect, is_sorted=not way.is_in_order):
             left = page_size - len(rows)
             if left:
                 rows += await self._database.fetch(*self._page(way, where, behind=behind, limit=left))
@@ -121,8 +121,8 @@ class SqlVisibilityStore:
         of_groups = where_of_groups(read, dialect=self._database.dialect)
         if of_groups is not None:
             return count_groups(_all([Where("namespace = %s", namespace), of_groups]), group_by=group_by)
-        way, where = await self._way(read, namespace)
-        return count(where, group_by=group_by, index=way.index)
+        way, where = await self._way(read, namespace, counting=True)
+        return count(where, group_by=group_by, index="" if way.is_in_order else way.index)
 
     async def index_attributes(self, attributes: Mapping[str, str]) -> None:
         from visibility.store.indexes import gather_statistics, make_index
@@ -159,13 +159,14 @@ class SqlVisibilityStore:
 
         return read_filter(query, custom, group_by_any_keyword=self._group_by_any_keyword)
 
-    async def _way(self, read: Filter, namespace: str) -> tuple[Way, Where]:
-        """How to read what the filter finds, and its condition."""
+    async def _way(self, read: Filter, namespace: str, *, counting: bool = False) -> tuple[Way, Where]:
+        """How to read (or count) what the filter finds, and its condition."""
         from visibility.store.choosing import choose
         from visibility.store.filtering import where_of
 
         way = await choose(self._database, namespace=namespace, condition=read.where)
-        wheres = [Where("namespace = %s", namespace), where_of(read, dialect=self._database.dialect), way.only]
+        found = where_of(read, dialect=self._database.dialect, counting=counting)
+        wheres = [Where("namespace = %s", namespace), found, way.only]
         return way, _all([where for where in wheres if where is not None])
 
     def _page(self, way: Way, where: Where, *, limit: int, behind: Where | None = None) -> tuple[Query, list[object]]:
