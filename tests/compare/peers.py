@@ -30,6 +30,7 @@ SETTINGS = (
     "history.enableCHASMSignalBacklinks=true",
     "history.enableSignalWithStartFromWorkflow=true",
     "history.enableUpdateCallbacks=true",
+    "frontend.namespaceRPS.visibility=100000",
 )
 
 
