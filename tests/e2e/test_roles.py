@@ -117,22 +117,23 @@ async def test_a_history_that_hangs_is_replaced_and_comes_back(cluster: Processe
     manage("verify", database_url=cluster.database_url)
 
 
-async def test_the_queues_of_a_killed_matching_are_taken_over(cluster: Processes) -> None:
-    await cluster.start("matching-1", "matching-2")
-    await cluster.start("history-1", "frontend-1")  # they know both from the start, so the queue has one owner
+async def test_the_partitions_of_a_killed_matching_are_taken_over(cluster: Processes) -> None:
+    partitions = {"MATCHING_PARTITIONS": "4"}
+    await cluster.start("matching-1", "matching-2", environment=partitions)
+    await cluster.start("history-1", "frontend-1", environment=partitions)
     client = await Client.connect(cluster["frontend-1"].address)
 
     def owners(queue: str) -> set[object]:
         return {o for (o,) in cluster.rows(f"SELECT data->>'owner' FROM task_queues WHERE task_queue = '{queue}'")}
 
-    queue, owner = f"queue-{uuid.uuid4().hex[:8]}", ""
+    queue = f"queue-{uuid.uuid4().hex[:8]}"
     async with load(client, queue) as orders:
-        (owner,) = map(str, owners(queue))
-        await cluster.kill(owner)
+        await until(lambda: owners(queue) == {"matching-1", "matching-2"}, within_s=RECOVERED_WITHIN_S)
+        await cluster.kill("matching-2")
         await orders.goes_on()
-        await until(lambda: owner not in owners(queue), within_s=RECOVERED_WITHIN_S)
-        await cluster.start(owner)
-        await until(lambda: owners(queue) == {owner}, within_s=RECOVERED_WITHIN_S)
+        await until(lambda: owners(queue) == {"matching-1"}, within_s=RECOVERED_WITHIN_S)
+        await cluster.start("matching-2", environment=partitions)
+        await until(lambda: owners(queue) == {"matching-1", "matching-2"}, within_s=RECOVERED_WITHIN_S)
         await orders.goes_on()
     manage("verify", database_url=cluster.database_url)
 
