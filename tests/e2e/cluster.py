@@ -54,6 +54,11 @@ class Processes:
     def rows(self, sql: str) -> list[tuple[object, ...]]:
         return rows_of(self.database_url, sql)
 
+    def write(self, sql: str) -> None:
+        """Behind the servers' back."""
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
+            connection.execute(sql)
+
     def members(self) -> list[tuple[object, ...]]:
         return self.rows("SELECT role, host FROM cluster_members ORDER BY member")
 
