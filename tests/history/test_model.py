@@ -13,10 +13,12 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from temporalio.api.command.v1 import Command
 from temporalio.api.common.v1 import Callback, WorkflowExecution, WorkflowType
 from temporalio.api.enums.v1 import EventType, ParentClosePolicy, WorkflowIdConflictPolicy, WorkflowIdReusePolicy
 from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
+from temporalio.api.rules.v1 import WorkflowRule, WorkflowRuleAction
 from temporalio.api.taskqueue.v1 import StickyExecutionAttributes, TaskQueue
 from temporalio.api.workflow.v1 import OnConflictOptions
 from temporalio.api.workflowservice import v1 as ws
@@ -28,7 +30,7 @@ from common.errors import TemporalError
 from history.commands import BadCommand
 from history.engine.transfer_tasks import add_workflow_task
 from history.state import ExecutionState
-from history.transitions.close import is_open
+from history.transitions.close import is_open, is_reset
 from history.transitions.delete import delete_expired
 from history.transitions.reset import reset_workflow
 from history.transitions.terminate import terminate_run
@@ -49,6 +51,13 @@ POLICIES = [
     ParentClosePolicy.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 ]
 NEXUS = Callback(nexus=Callback.Nexus(url="https://receiver/"))
+PAUSING = WorkflowRule(
+    spec={
+        "id": "rule",
+        "activity_start": {"predicate": "Attempts < 3"},
+        "actions": [WorkflowRuleAction(activity_pause={})],
+    }
+)
 FAILURE = Failure(message="no", application_failure_info=ApplicationFailureInfo())
 Make = Callable[[int, ExecutionState], Command]
 
@@ -216,9 +225,19 @@ class Crowd:
 
     async def update(self, n: int) -> None:
         host = self.engine.host(NAMES[n % 3])
-        admission = host.run(lambda work: admit_update(work, update_request(f"u{n % 5}")))
+        request = update_request(f"u{n % 5}")
+        if n % 3:
+            request.request.request_id = self.request_id(n)
+            request.request.completion_callbacks.append(NEXUS)
+        admission = host.run(lambda work: admit_update(work, request))
         if admission.delivery is not None and n % 4:
             await add_workflow_task(self.engine, admission.delivery)  # type: ignore[arg-type]
+
+    async def rule(self, n: int) -> None:
+        """The namespace has a rule from now on, or none."""
+        host = self.engine.host(NAMES[n % 3])
+        assert host.namespace is not None
+        host.namespace = replace(host.namespace, workflow_rules={"rule": PAUSING} if n % 2 else {})
 
     # --- workers
 
@@ -365,8 +384,8 @@ class Crowd:
 
 STEPS = {
     "start": 3, "signal": 2, "cancel": 1, "terminate": 1, "delete": 1, "expire": 1, "reset": 1, "pause": 1, "unpause": 2,
-    "change_activity": 2, "update": 3, "turn": 20, "poll": 7, "complete": 5, "fail_task": 1, "activity": 5, "transfer": 7, "fault": 1,
-    "crash": 2, "wait": 4,
+    "change_activity": 2, "update": 3, "rule": 1, "turn": 20, "poll": 7, "complete": 5, "fail_task": 1, "activity": 5,
+    "transfer": 7, "fault": 1, "crash": 2, "wait": 4,
 }  # fmt: skip
 """What is done how often."""
 
@@ -422,4 +441,9 @@ async def test_any_order_of_things(steps: list[tuple[str, int]]) -> None:
             item.state in ("succeeded", "failed", "standby")
             for s in host.states.values()
             for item in s.callbacks.values()
+        )
+        assert all(
+            item.state != "standby" or not item.update_id or is_reset(host.events[run_id][-1])
+            for run_id, state in host.states.items()
+            for item in state.callbacks.values()
         )
