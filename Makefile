@@ -8,11 +8,12 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 # Further arguments for pytest: make test ARGS="tests/site -k settings"
 ARGS ?=
 
-.PHONY: help serve test bench chaos compare lint types clean
+.PHONY: help serve test screenshots bench chaos compare lint types clean
 
 help:
 	@echo 'make serve   start the server and its admin (installs and migrates first)'
 	@echo 'make test    run all tests, on SQLite and on a PostgreSQL server of their own (ARGS="…" for pytest)'
+	@echo 'make screenshots  make the pictures of the admin that the README shows, with the browser tests'
 	@echo 'make bench   measure this server beside the official development server (ARGS="--scale 2")'
 	@echo 'make chaos   ten minutes of killed, frozen and misled processes under load (ARGS="--seconds 180 --seed 7")'
 	@echo 'make compare compare answers with the official development server (ARGS="--only updates")'
@@ -25,6 +26,9 @@ serve: $(VENV)/installed
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest $(ARGS)
+
+screenshots: $(VENV)/installed-dev
+	SCREENSHOTS=docs/screenshots $(BIN)/python -m pytest tests/browser $(ARGS)
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m tests.bench $(ARGS)

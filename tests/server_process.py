@@ -26,6 +26,8 @@ class LiveServer:
     meanwhile, hand them to a thread.
     """
 
+    command = (str(PROJECT / "manage.py"), "runservice")
+
     def __init__(
         self,
         *,
@@ -111,7 +113,7 @@ class LiveServer:
 
     def _spawn(self, *, ready_fd: int) -> "subprocess.Popen[bytes]":
         ports = {name: str(port) for name, port in self.ports.items()}
-        command = [sys.executable, str(PROJECT / "manage.py"), "runservice", *self.roles, f"--ready-fd={ready_fd}"]
+        command = [sys.executable, *self.command, *self.roles, f"--ready-fd={ready_fd}"]
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 command,
