@@ -22,6 +22,15 @@ SECRET_KEY = resolve_secret_key(
 ALLOWED_HOSTS = environment.read_list(env, name="ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = environment.read_list(env, name="CSRF_TRUSTED_ORIGINS", default=[])
 
+# A proxy before the web side ends TLS for it: everything is https, and it says so in X-Forwarded-Proto.
+WEB_HTTPS = environment.read_bool(env, name="WEB_HTTPS", default=False)
+if WEB_HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    SECURE_HSTS_SECONDS = 365 * 24 * 3600
+    # Of the admin's own host name.
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
+
 # Where the admin has payloads decoded that it can't read: Temporal's remote codec protocol, POST {CODEC_ENDPOINT}/decode.
 CODEC_ENDPOINT = environment.read_web_address(env, name="CODEC_ENDPOINT")
 
