@@ -21,11 +21,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600, help="about how long the faults go on (600)")
     parser.add_argument("--seed", type=int, default=None, help="of the plan; drawn when not given")
+    parser.add_argument("--only", default="", help="faults that begin so: usurp, 'freeze         frontend', …")
     parser.add_argument("--short", action="store_true", help="the plan of the test instead")
     parser.add_argument("--keep", type=Path, default=None, help="a folder for the processes' logs")
     options = parser.parse_args()
     seed = secrets.randbelow(10_000) if options.seed is None else options.seed
-    plan = short_plan(seed=seed) if options.short else full_plan(seed=seed, seconds=options.seconds)
+    plan = short_plan(seed=seed) if options.short else full_plan(seed=seed, seconds=options.seconds, only=options.only)
     print(f"seed {seed}: {len(plan)} faults in about {sum(map(duration_s, plan)):.0f} s")
     for number, fault in enumerate(plan, start=1):
         print(f"{number:>4}  after {fault.calm_s:>3.1f} s  {fault}")

@@ -79,7 +79,7 @@ class Faults:
             self._arena.thaw(fault.host)
         thawed = self._throughput.now()
         self._add(str(fault), recovered=recovered, began=began, until=thawed)
-        await self._note(f"{'  goes on':<14}{fault.host:<12}{'':>7}", began=thawed, since=thawed)
+        await self._note(f"{'  goes on':<15}{fault.host:<12}{'':>7}", began=thawed, since=thawed)
 
     async def _usurp(self, fault: Fault) -> None:
         began = self._throughput.now()
@@ -121,8 +121,8 @@ class Faults:
             await self._clock.sleep(timedelta(seconds=seconds))
 
 
-HEAD = f"{'fault':<33}{'recovered':>10}{'during':>11}{'after':>11}"
+HEAD = f"{'fault':<34}{'recovered':>10}{'during':>11}{'after':>11}"
 
 
 def line(felt: Felt) -> str:
-    return f"{felt.what:<33}{felt.recovered_s:>8.1f} s{felt.during_rate:>9.1f}/s{felt.after_rate:>9.1f}/s"
+    return f"{felt.what:<34}{felt.recovered_s:>8.1f} s{felt.during_rate:>9.1f}/s{felt.after_rate:>9.1f}/s"

@@ -22,11 +22,12 @@ class Fault:
     """Without a fault before it."""
 
     def __str__(self) -> str:
-        return f"{self.kind:<14}{self.host:<12}{self.for_s:>5.1f} s"
+        return f"{self.kind:<15}{self.host:<12}{self.for_s:>5.1f} s"
 
 
-def full_plan(*, seed: int, seconds: float) -> list[Fault]:
-    """Faults for about so many seconds: every kind at least once, with processes of each role, then by chance."""
+def full_plan(*, seed: int, seconds: float, only: str = "") -> list[Fault]:
+    """Faults for about so many seconds: every kind at least once, with processes of each role, then by chance. `only`: those
+    whose description begins so."""
     chance = random.Random(seed)
     first = [_kill(chance, host) for host in HOSTS[::2]]
     first += [_freeze(chance, role) for role in ("history", "matching", "frontend")]
@@ -37,6 +38,8 @@ def full_plan(*, seed: int, seconds: float) -> list[Fault]:
     planned = 0.0
     while planned < seconds:
         fault = first.pop() if first else _any(chance)
+        if not str(fault).startswith(only):
+            continue
         plan.append(fault)
         planned += duration_s(fault)
     return plan

@@ -1,4 +1,4 @@
-"""The load driver of `tests.bench`, made to go on for ever through failures, over one channel to all frontends.
+"""The load driver of `tests.bench`, made to go on for ever through failures, with a channel to each frontend.
 
 What the measuring driver may take for granted is not so here: a completion's answer may be lost and its task come again, so the
 worker looks at the whole history each time (and has no sticky queue; the SDK's load has).
@@ -23,11 +23,11 @@ from temporalio.api.workflowservice import v1 as ws
 from temporalio.api.workflowservice.v1.service_pb2_grpc import WorkflowServiceStub
 
 from common.clock import Clock
-from tests.bench.load import CHANNELS, FINISH, POLL_S, RESULT, Load, Scenario
+from tests.bench.load import FINISH, POLL_S, RESULT, Load, Scenario
 from tests.chaos.throughput import Throughput
 
-CALL_S = 4.0
-WAIT_S = 10.0
+CALL_S = 3.0
+WAIT_S = 3.0
 PAUSE = timedelta(milliseconds=100)
 ACTIVITIES = 2
 POLLERS = 6
@@ -38,7 +38,8 @@ class RawLoad(Load):
 
     def __init__(self, *, addresses: list[str], throughput: Throughput, clock: Clock) -> None:
         scenario = Scenario(name="chaos", activities=ACTIVITIES, workflows=0, concurrency=0, pollers=POLLERS)
-        super().__init__(address=f"ipv4:{','.join(addresses)}", scenario=scenario)
+        super().__init__(address=addresses[0], scenario=scenario)
+        self._addresses = addresses
         self._throughput = throughput
         self._clock = clock
         self._channels: list[Any] = []
@@ -52,12 +53,8 @@ class RawLoad(Load):
         return self._errors
 
     async def open(self) -> None:
-        options = [
-            ("grpc.use_local_subchannel_pool", 1),
-            ("grpc.lb_policy_name", "round_robin"),
-            ("grpc.max_reconnect_backoff_ms", 500),
-        ]
-        self._channels = [grpc.aio.insecure_channel(self._address, options=options) for _ in range(CHANNELS)]
+        options = [("grpc.max_reconnect_backoff_ms", 500)]
+        self._channels = [grpc.aio.insecure_channel(address, options=options) for address in self._addresses]
         self._stubs = [WorkflowServiceStub(channel) for channel in self._channels]
         self._tasks = [asyncio.create_task(poller) for poller in self._pollers()]
 
@@ -68,14 +65,16 @@ class RawLoad(Load):
         for channel in self._channels:
             await channel.close()
 
-    async def start_and_wait(self, *, pace: timedelta) -> None:
+    async def start_and_wait(self, *, first: int, pace: timedelta) -> None:
+        """At the `first` frontend until it fails, then at the next, and so on."""
+        at = first
         while not self.ends.is_set():
             workflow_id = f"raw-{uuid4().hex}"
-            await self._start(workflow_id)
-            await self._wait_for(workflow_id)
+            at = await self._start(workflow_id, at)
+            at = await self._wait_for(workflow_id, at)
             await self._clock.sleep(pace)
 
-    async def _start(self, workflow_id: str) -> None:
+    async def _start(self, workflow_id: str, at: int) -> int:
         request = ws.StartWorkflowExecutionRequest(
             namespace="default",
             workflow_id=workflow_id,
@@ -84,13 +83,14 @@ class RawLoad(Load):
             input=RESULT,
             request_id=str(uuid4()),
             workflow_id_reuse_policy=WorkflowIdReusePolicy.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-            workflow_task_timeout=Duration(seconds=5),
+            workflow_task_timeout=Duration(seconds=3),
         )
         # The same request again is the same start, so it is repeated until it is answered.
-        await self._repeat("start", lambda: self._stub.StartWorkflowExecution(request, timeout=CALL_S))
+        _, at = await self._repeat("start", at, lambda stub: stub.StartWorkflowExecution(request, timeout=CALL_S))
         self.acknowledged.add(workflow_id)
+        return at
 
-    async def _wait_for(self, workflow_id: str) -> None:
+    async def _wait_for(self, workflow_id: str, at: int) -> int:
         request = ws.GetWorkflowExecutionHistoryRequest(
             namespace="default",
             execution=WorkflowExecution(workflow_id=workflow_id),
@@ -98,20 +98,23 @@ class RawLoad(Load):
             history_event_filter_type=HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
         )
         while True:
-            answer = await self._repeat(
-                "result", lambda: self._stub.GetWorkflowExecutionHistory(request, timeout=WAIT_S)
+            answer, at = await self._repeat(
+                "result", at, lambda stub: stub.GetWorkflowExecutionHistory(request, timeout=WAIT_S)
             )
             if answer.history.events:
                 break
         self.completed.add(workflow_id)
         self._throughput.completed()
+        return at
 
-    async def _repeat(self, name: str, call: Callable[[], Any]) -> Any:
+    async def _repeat(self, name: str, at: int, call: Callable[[Any], Any]) -> tuple[Any, int]:
+        """The answer, and the frontend that gave it."""
         while True:
             try:
-                return await call()
+                return await call(self._stubs[at % len(self._stubs)]), at
             except grpc.aio.AioRpcError as error:
                 self._errors[f"raw {name} {error.code().name}"] += 1
+                at += 1
                 await self._clock.sleep(PAUSE)
 
     def _pollers(self) -> list[Any]:
@@ -129,25 +132,40 @@ class RawLoad(Load):
 
     async def _workflow_task(self, *, queue: TaskQueue, sticky: TaskQueue) -> None:
         del sticky
-        task = await self._stub.PollWorkflowTaskQueue(
+        at = self._next_frontend()
+        task = await self._stubs[at].PollWorkflowTaskQueue(
             ws.PollWorkflowTaskQueueRequest(namespace="default", task_queue=queue, identity="chaos"), timeout=POLL_S
         )
         if task.task_token:
             done = ws.RespondWorkflowTaskCompletedRequest(
                 namespace="default", task_token=task.task_token, identity="chaos", commands=self._commands(task)
             )
-            await self._stub.RespondWorkflowTaskCompleted(done, timeout=CALL_S)
+            await self._answer(at, lambda stub: stub.RespondWorkflowTaskCompleted(done, timeout=CALL_S))
 
     async def _activity_task(self, *, queue: TaskQueue, sticky: TaskQueue) -> None:
         del sticky
-        task = await self._stub.PollActivityTaskQueue(
+        at = self._next_frontend()
+        task = await self._stubs[at].PollActivityTaskQueue(
             ws.PollActivityTaskQueueRequest(namespace="default", task_queue=queue, identity="chaos"), timeout=POLL_S
         )
         if task.task_token:
             done = ws.RespondActivityTaskCompletedRequest(
                 namespace="default", task_token=task.task_token, identity="chaos", result=RESULT
             )
-            await self._stub.RespondActivityTaskCompleted(done, timeout=CALL_S)
+            await self._answer(at, lambda stub: stub.RespondActivityTaskCompleted(done, timeout=CALL_S))
+
+    def _next_frontend(self) -> int:
+        self._turn += 1
+        return self._turn % len(self._stubs)
+
+    async def _answer(self, at: int, call: Callable[[Any], Any]) -> None:
+        """To the frontend that the task came from, or to the other when that one is not there any more."""
+        try:
+            await call(self._stubs[at])
+        except grpc.aio.AioRpcError as error:
+            if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+                raise
+            await call(self._stubs[(at + 1) % len(self._stubs)])
 
     def _commands(self, task: ws.PollWorkflowTaskQueueResponse) -> list[Command]:
         kinds = [event.event_type for event in task.history.events]
@@ -161,5 +179,5 @@ class RawLoad(Load):
         command = super()._activity(number)
         attributes = command.schedule_activity_task_command_attributes
         attributes.ClearField("schedule_to_close_timeout")
-        attributes.start_to_close_timeout.CopyFrom(Duration(seconds=5))
+        attributes.start_to_close_timeout.CopyFrom(Duration(seconds=3))
         return command

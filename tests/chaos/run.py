@@ -108,7 +108,7 @@ class _Run:
         """What the starters failed with, in words."""
         pace = self._shape.pace
         starters = [asyncio.create_task(sdk.run(first=n, pace=pace)) for n in range(self._shape.sdk)]
-        starters += [asyncio.create_task(raw.start_and_wait(pace=pace)) for _ in range(self._shape.raw)]
+        starters += [asyncio.create_task(raw.start_and_wait(first=n, pace=pace)) for n in range(self._shape.raw)]
         try:
             await self._clock.sleep(timedelta(seconds=2))
             await self._throughput.measure_baseline(seconds=self._shape.baseline_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,17 +13,18 @@ from uuid import uuid4
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from common.clock import Clock
 from tests.chaos import workflows
 from tests.chaos.throughput import Throughput
 
-CALL = timedelta(seconds=4)
-RESULT = timedelta(seconds=10)
-TASK = timedelta(seconds=5)
-"""A task that a frozen frontend swallowed comes back after this time, which is the client's to choose."""
+CALL = timedelta(seconds=3)
+RESULT = timedelta(seconds=3)
+TASK = STICKY = timedelta(seconds=3)
+"""A task that a frozen frontend swallowed, or that waits for the worker behind it, comes back after this time. It is the
+client's to choose."""
 PAUSE = timedelta(milliseconds=100)
 
 
@@ -40,26 +42,26 @@ class SdkLoad:
         self.errors: Counter[str] = Counter()
 
     async def run(self, *, first: int, pace: timedelta) -> None:
-        """One workflow after another, by turns at the frontends, `first` being the first; `pace` between them."""
-        turn = first
+        """One workflow after another with `pace` between them, at the `first` frontend until it fails, then at the next."""
+        kinds = itertools.cycle(workflows.WORKFLOWS)
+        at = first
         while not self.ends.is_set():
-            kind = workflows.WORKFLOWS[turn % len(workflows.WORKFLOWS)]
-            await self._one(kind, turn)
-            turn += 1
+            at = await self._one(next(kinds), at)
             await self._clock.sleep(pace)
 
-    async def _one(self, kind: type, turn: int) -> None:
+    async def _one(self, kind: type, at: int) -> int:
+        """At which frontend it went on in the end."""
         workflow_id = f"sdk-{uuid4().hex}"
-        await self._start(kind, workflow_id, turn)
+        at = await self._start(kind, workflow_id, at)
         if kind is workflows.Listener:
             for number in range(workflows.SIGNALS):
-                await self._signal(workflow_id, number, turn + number)
-        await self._result(workflow_id, turn)
+                at = await self._signal(workflow_id, number, at)
+        return await self._result(workflow_id, at)
 
-    async def _start(self, kind: type, workflow_id: str, turn: int) -> None:
+    async def _start(self, kind: type, workflow_id: str, at: int) -> int:
         while True:
             try:
-                await self._clients[turn % len(self._clients)].start_workflow(
+                await self._clients[at % len(self._clients)].start_workflow(
                     kind.run,  # type: ignore[attr-defined]
                     workflow_id,
                     id=workflow_id,
@@ -72,39 +74,43 @@ class SdkLoad:
             except WorkflowAlreadyStartedError:
                 break  # by a call whose answer was lost
             except RPCError as error:
-                turn = await self._failed("start", error, turn)
+                at = await self._failed("start", error, at)
                 continue
             break
         self.acknowledged.add(workflow_id)
+        return at
 
-    async def _signal(self, workflow_id: str, number: int, turn: int) -> None:
+    async def _signal(self, workflow_id: str, number: int, at: int) -> int:
         while True:
             try:
-                await self._handle(workflow_id, turn).signal(workflows.Listener.say, number, rpc_timeout=CALL)
+                await self._handle(workflow_id, at).signal(workflows.Listener.say, number, rpc_timeout=CALL)
             except RPCError as error:
-                turn = await self._failed("signal", error, turn)
-                continue
-            return
+                at = await self._failed("signal", error, at)
+                if error.status != RPCStatusCode.NOT_FOUND:
+                    continue
+                # It is over, which it can only be by this signal, from a call whose answer was lost.
+            return at
 
-    async def _result(self, workflow_id: str, turn: int) -> None:
+    async def _result(self, workflow_id: str, at: int) -> int:
         while True:
             try:
-                assert await self._handle(workflow_id, turn).result(rpc_timeout=RESULT) == workflow_id
+                assert await self._handle(workflow_id, at).result(rpc_timeout=RESULT) == workflow_id
             except RPCError as error:
-                turn = await self._failed("result", error, turn)
+                at = await self._failed("result", error, at)
                 continue
             break
         self.completed.add(workflow_id)
         self._throughput.completed()
+        return at
 
-    def _handle(self, workflow_id: str, turn: int) -> WorkflowHandle[workflows.Listener, str]:
-        client = self._clients[turn % len(self._clients)]
+    def _handle(self, workflow_id: str, at: int) -> WorkflowHandle[workflows.Listener, str]:
+        client = self._clients[at % len(self._clients)]
         return client.get_workflow_handle_for(workflows.Listener.run, workflow_id)
 
-    async def _failed(self, call: str, error: RPCError, turn: int) -> int:
+    async def _failed(self, call: str, error: RPCError, at: int) -> int:
         self.errors[f"sdk {call} {error.status.name}"] += 1
         await self._clock.sleep(PAUSE)
-        return turn + 1
+        return at + 1
 
 
 @asynccontextmanager
@@ -118,6 +124,7 @@ async def workers(clients: list[Client], queue: str) -> AsyncIterator[None]:
                 workflows=workflows.WORKFLOWS,
                 activities=[workflows.echo],
                 workflow_runner=UnsandboxedWorkflowRunner(),
+                sticky_queue_schedule_to_start_timeout=STICKY,
                 graceful_shutdown_timeout=timedelta(seconds=1),
             )
             await stack.enter_async_context(worker)

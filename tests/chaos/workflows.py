@@ -7,7 +7,7 @@ from datetime import timedelta
 from temporalio import activity, workflow
 
 SIGNALS = 3
-ACTIVITY_S = timedelta(seconds=5)
+ACTIVITY_S = timedelta(seconds=3)
 
 
 @activity.defn
@@ -50,7 +50,7 @@ class Parent:
     @workflow.run
     async def run(self, text: str) -> str:
         return await workflow.execute_child_workflow(
-            Order.run, text, id=f"{workflow.info().workflow_id}-child", task_timeout=timedelta(seconds=5)
+            Order.run, text, id=f"{workflow.info().workflow_id}-child", task_timeout=timedelta(seconds=3)
         )
 
 
