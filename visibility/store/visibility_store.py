@@ -21,10 +21,7 @@ from visibility.statuses import STATUS_NUMBER
 from visibility.store.paging import after, read_token, token_after
 from visibility.store.rows import row_of, shown, tombstone_of
 from visibility.store.statements import (
-    FOLD_COUNTS,
     FORGET_DELETED,
-    MISCOUNTED,
-    RECOUNT,
     UPSERT,
     Where,
     count,
@@ -32,6 +29,7 @@ from visibility.store.statements import (
     explained,
     list_page,
 )
+from visibility.store.upkeep import FOLD_COUNTS, MISCOUNTED, RECOUNT
 
 if TYPE_CHECKING:
     from visibility.filters.conditions import Attribute, Filter
