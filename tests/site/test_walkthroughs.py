@@ -41,13 +41,13 @@ def test_a_workflow_across_two_processes(database_url: str) -> None:
     found = re.search(r"manage\.py persistence_resume (\S+)", started)
     assert found is not None
     workflow_id = found[1]
-    seen = manage("inspect", workflow_id, database_url=database_url)
+    seen = manage("inspect", "--rows", workflow_id, database_url=database_url)
     for expected in ("ActivityTaskCompleted", "WorkflowExecutionSignaled", "\ntimer_tasks: 1 rows", workflow_id):
         assert expected in seen
     resumed = manage("persistence_resume", workflow_id, database_url=database_url)
     assert "Executing" not in resumed
     assert "Completed: Hello, Ada! Approved by Grace." in resumed
-    assert "\ntimer_tasks: 0 rows" in manage("inspect", workflow_id, database_url=database_url)
+    assert "\ntimer_tasks: 0 rows" in manage("inspect", "--rows", workflow_id, database_url=database_url)
     manage("verify", database_url=database_url)
 
 

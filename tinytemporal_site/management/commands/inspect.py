@@ -1,10 +1,13 @@
-"""`manage.py inspect [WORKFLOW_ID]`: what the tables say of one workflow, or of all, and what is outstanding."""
+"""`manage.py inspect [ID]`: the admin's facts in a terminal; `--rows` prints the tables' rows as they are."""
 
 import json
+import logging
+import os
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import models
 
 LIMIT = 50
@@ -12,30 +15,74 @@ LIMIT = 50
 
 class Command(BaseCommand):
     help = (
-        "Print executions, their histories, current runs and pending items (of one workflow id if given), then every queue "
-        "and projection table whole. Read-only; each row is one line of JSON."
+        "Show what needs attention, counts, task queues, shards and batches, the tables' side and, on PostgreSQL, that of the "
+        "running processes; with a workflow id or a run id, its runs with their events. Read-only."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("workflow_id", nargs="?", default="")
-        parser.add_argument("--limit", type=int, default=LIMIT, help=f"rows of each table ({LIMIT}); 0 means all")
+        parser.add_argument("workflow_id", nargs="?", default="", help="a workflow id, or a run id")
+        parser.add_argument(
+            "--limit", type=int, default=LIMIT, help=f"rows of each table ({LIMIT}); with --rows, 0: all"
+        )
+        form = parser.add_mutually_exclusive_group()
+        form.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+        form.add_argument(
+            "--rows",
+            action="store_true",
+            help="instead, rows as they are stored, one line of JSON each: executions, histories, current runs and pending "
+            "items (of the workflow if given), then every queue and projection table",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        wanted, limit = options["workflow_id"], options["limit"]
+        if options["rows"]:
+            self.show_rows(wanted, limit)
+            return
+        facts = self.facts(wanted, max(1, limit))
+        if options["json"]:
+            self.stdout.write(json.dumps(facts, indent=2, ensure_ascii=False, default=str))
+            return
+        from tinytemporal_site.console.terminal.tables import Tables
+
+        tables = Tables(sys.stdout)
+        if wanted:
+            for run in facts["runs"]:
+                tables.run(run)
+        else:
+            tables.overview(facts)
+
+    def facts(self, wanted: str, limit: int) -> dict[str, Any]:
+        from tinytemporal_site.console.terminal import facts, reach
+
+        if wanted:
+            runs = facts.runs(wanted, limit=limit)
+            if not runs:
+                raise CommandError(f"There is no run of {wanted}.")
+            return {"runs": runs}
+        # What it finds is told in the facts.
+        for name in ("common", "tinytemporal_site", "history"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        with reach.reached(host=f"inspect-{os.getpid()}"):
+            return facts.overview(limit=limit)
+
+    # --- rows
+
+    def show_rows(self, workflow_id: str, limit: int) -> None:
         from history import models as history
         from matching import models as matching
         from tinytemporal_site.models import ClusterMember
         from tinytemporal_site.snapshots.store import one_view
         from visibility.models import Visibility
+        from worker.models import BatchOperation
 
-        workflow_id: str = options["workflow_id"]
         with one_view():
             filters = {"workflow_id": workflow_id} if workflow_id else {}
-            runs = [row["run_id"] for row in self.show(history.Execution, options["limit"], **filters)]
-            self.show(history.CurrentRun, options["limit"], **filters)
+            runs = [row["run_id"] for row in self.show(history.Execution, limit, **filters)]
+            self.show(history.CurrentRun, limit, **filters)
             of_runs = {"run_id__in": runs} if workflow_id else {}
-            self.show(history.HistoryEvent, options["limit"], **of_runs)
-            self.show(history.PendingItem, options["limit"], **of_runs)
-            self.show(Visibility, options["limit"], **filters)
+            self.show(history.HistoryEvent, limit, **of_runs)
+            self.show(history.PendingItem, limit, **of_runs)
+            self.show(Visibility, limit, **filters)
             for model in (
                 history.TransferTask,
                 history.TimerTask,
@@ -44,9 +91,10 @@ class Command(BaseCommand):
                 matching.Task,
                 matching.TaskQueueUserData,
                 history.Shard,
+                BatchOperation,
                 ClusterMember,
             ):
-                self.show(model, options["limit"])
+                self.show(model, limit)
 
     def show(self, model: type[models.Model], limit: int, **filters: Any) -> list[dict[str, Any]]:
         """Prints a table's rows and returns them."""
