@@ -23,6 +23,7 @@ from tests.contract.samples import NOW
 from tests.contract.test_task_store import KEY, append, task
 
 LATER = NOW + timedelta(minutes=1)
+MUCH_LATER = NOW + timedelta(minutes=2)
 QUEUE_TABLES = ("task_queues", "tasks")
 SHARD_TABLES = (
     "shards",
@@ -46,7 +47,7 @@ QUEUE_WRITES: dict[str, Callable[[QueueRecord], QueueWrite]] = {
     "delete": lambda queue: QueueWrite(
         queue=msgspec.structs.replace(queue, ack_level=1), deleted=[DeletedPrefix(priority=3, pass_=0, task_id=1)]
     ),
-    "renewal": lambda queue: QueueWrite(queue=msgspec.structs.replace(queue, updated_at=LATER)),
+    "renewal": lambda queue: QueueWrite(queue=msgspec.structs.replace(queue, updated_at=MUCH_LATER)),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
 
 import pytest
@@ -74,7 +75,8 @@ async def test_a_read_model_in_a_database_of_its_own_is_repaired(
     manage("shell", "-v0", "-c", SPOIL_READ_MODEL, database_url=database_url, **own)
     with pytest.raises(AssertionError, match="visibility: rows of run nobody, which is not stored") as found:
         manage("verify", database_url=database_url, **own)
-    assert "counts of the read model: default/Order/Running: -5 runs to count" in str(found.value)
+    # PostgreSQL may hold several rows of one count until they are summed up.
+    assert re.search(r"counts of the read model: default/Order/Running: -\d+ runs to count", str(found.value))
     # Not all of them when a server that goes on would repair some: their intents are still there.
     printed = manage("verify", "--repair-visibility", database_url=database_url, **own)
     assert "rows repaired, 1 counts" in printed
