@@ -13,6 +13,7 @@ from django.db.utils import load_backend
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.html import escape
+from temporalio.api.rules.v1 import WorkflowRule
 
 import history.models
 import matching.models
@@ -71,6 +72,7 @@ NOTHING_FOUND = [
 ]
 PAGES: list[tuple[Any, str, str]] = [
     (history.models.Namespace, NAMESPACE, "id of it"),
+    (history.models.Namespace, NAMESPACE, "pauses what is broken"),
     (history.models.Shard, "1", "here"),
     (history.models.Shard, "1", "that the read model may lack"),
     (history.models.ExecutionView, RUN, "workflowType"),
@@ -113,7 +115,12 @@ async def fill(database: Database) -> None:
             write.transfer_tasks = []
         await store.commit([write])
     await open_namespace_store(database).create(
-        NamespaceRecord(name=NAMESPACE, namespace_id="id of it", created_at=NOW)
+        NamespaceRecord(
+            name=NAMESPACE,
+            namespace_id="id of it",
+            created_at=NOW,
+            workflow_rules={"rule": WorkflowRule(description="pauses what is broken")},
+        )
     )
     tasks = open_task_store(database)
     queue = await tasks.acquire_queue(key=QUEUE, normal_name="", owner="here", now=NOW)
