@@ -17,6 +17,9 @@ class MatchingConfig(Struct, kw_only=True, frozen=True):
     """Polls that a host without the root lends to it at a time. Source: upstream's forwarderMaxOutstandingPolls."""
     forwarded_tasks: int = 8
     """Tasks that a host without the root offers there at a time. Upstream's is 1."""
+    forward_after: timedelta = timedelta(milliseconds=200)
+    """A host that was not polled for so long offers that many tasks, one that was only one, for so long. Source:
+    upstream's maxWaitForPollerBeforeFwd."""
     offer_wait: timedelta = timedelta(seconds=10)
     """How long a stored task waits at the root for a poller before it is offered anew."""
     forward_retry: timedelta = timedelta(seconds=1)

@@ -1,9 +1,9 @@
 """What a host that holds partitions of a queue, but not the root, takes there.
 
 While pollers wait here for nothing, the one that waits longest is lent to the root; while tasks wait here for nobody, the
-best of them are offered to the pollers there, until a poller comes here. So a task in one partition and a poller in
-another always meet at the root, and where both are plenty nothing is forwarded. Source: upstream's
-service/matching/forwarder.go.
+best of them are offered to the pollers there, until a poller comes here; where pollers come all the time, one task at a
+time. So a task in one partition and a poller in another always meet at the root, and where both are plenty little is
+forwarded. Source: upstream's service/matching/forwarder.go.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import Context
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from common import deadline
@@ -39,6 +40,8 @@ class Forwarder:
         self._config = config
         self._polls: dict[asyncio.Task[Any], Poller] = {}
         self._offers: dict[asyncio.Task[bool], Delivery] = {}
+        self._patient: set[asyncio.Task[bool]] = set()
+        """Of the offers, those that may wait for long."""
         self._recalled: dict[asyncio.Task[bool], Delivery] = {}
         self._pausing = False
         self._stopped = False
@@ -58,20 +61,25 @@ class Forwarder:
             for task in list(self._offers)[: max(0, matcher.waiting - len(self._recalled))]:
                 self._recall(task)
             return
-        if self._pausing:
+        if self._pausing or self._recalled:
             return
         while matcher.waiting and len(self._polls) < self._config.forwarded_polls:
             poller = matcher.reserve()
             if poller is None:
                 break
             self._lend(poller)
-        while not matcher.waiting and len(self._offers) < self._config.forwarded_tasks:
-            delivery = self._queue.take_for_offer()
-            if delivery is None:
-                return
-            task = self._begin(self._offer(delivery), f"offer a task of {self._queue.name}")
-            self._offers[task] = delivery
-            task.add_done_callback(self._offer_ended)
+        if not matcher.waiting:
+            self._offer_best()
+
+    def poller_came(self) -> None:
+        """The best of what waits at the root for long is to be had here again."""
+        for task in list(self._patient):
+            self._recall(task)
+
+    @property
+    def is_recalling(self) -> bool:
+        """What comes back in a moment may be better than what is here."""
+        return bool(self._recalled)
 
     def stop(self) -> None:
         """The queue is unloaded: what was started of its tasks meanwhile, its next owner learns from History."""
@@ -121,19 +129,39 @@ class Forwarder:
 
     # tasks
 
-    async def _offer(self, delivery: Delivery) -> bool:
-        patience = self._config.offer_wait if delivery.is_stored else self._config.match_wait
+    def _offer_best(self) -> None:
+        """Where pollers come all the time one task is offered, and not for long, in case the root has idle ones. Source:
+        upstream's maxWaitForPollerBeforeFwd."""
+        is_polled = self._queue.pollers.seconds_since_poll() < self._config.forward_after.total_seconds()
+        while len(self._offers) < (1 if is_polled else self._config.forwarded_tasks):
+            delivery = self._queue.take_for_offer()
+            if delivery is None:
+                return
+            is_patient = delivery.is_stored and not is_polled
+            patience = self._config.offer_wait if is_patient else self._config.forward_after
+            task = self._begin(self._offer(delivery, patience=patience), f"offer a task of {self._queue.name}")
+            self._offers[task] = delivery
+            if is_patient:
+                self._patient.add(task)
+            task.add_done_callback(self._offer_ended)
+        worst = max(self._patient, key=lambda task: self._offers[task].priority, default=None)
+        if worst is not None and self._queue.best_priority < self._offers[worst].priority:
+            self._recall(worst)
+
+    async def _offer(self, delivery: Delivery, *, patience: timedelta) -> bool:
         deadline.set_current(self._clock.now() + patience + self._config.ask_others)
         task = task_to_offer(delivery, namespace=self._queue.namespace, task_queue=self._queue.name)
         return await self._root.offer_task(task, patience=patience)
 
     def _recall(self, task: asyncio.Task[bool]) -> None:
         self._recalled[task] = self._offers.pop(task)
+        self._patient.discard(task)
         task.cancel()
 
     def _offer_ended(self, task: asyncio.Task[bool]) -> None:
         """Here and not in the task, which may be recalled before it begins."""
         delivery = self._offers.pop(task, None) or self._recalled.pop(task)
+        self._patient.discard(task)
         handled = False
         if not task.cancelled():
             error = task.exception()

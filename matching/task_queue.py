@@ -26,16 +26,16 @@ from matching.backlog.reader import BacklogReader
 from matching.backlog.writer import QueueWriter
 from matching.candidates import Candidates
 from matching.config import MatchingConfig
-from matching.delivery import Delivery
+from matching.delivery import LOWEST_PRIORITY, Delivery
 from matching.forwarding import Forwarder
 from matching.limits import DispatchLimits
 from matching.matcher import Matcher, Poller, Reload
+from matching.offers import Offers
 from matching.other_hosts import OtherHosts
 from matching.physical_queue import PhysicalQueue
 from matching.pollers import PollerHistory
 from matching.queries import WaitingQueries
 from matching.rates import RateTracker
-from matching.ready import ReadyHeap
 from matching.records import Family, UserData
 from matching.starts import Starter
 from matching.store.base import TaskStore
@@ -95,8 +95,7 @@ class TaskQueue:
         self.ownership = OwnershipCheck(owner=self, partitions=self.partitions, store=store, clock=clock, config=config)
         self._reader = BacklogReader(store=store, clock=clock, config=config, ready=self.stored)
         self._ready = Candidates(clock=clock, limits=self.limits, look=self.pump, expired=self._done_with)
-        self._offers = ReadyHeap()
-        self._offers_turn = True
+        self._offers = Offers(clock=clock, matcher=self.matcher, give_back=self.give_back, look=self.pump)
         self._forwarder: Forwarder | None = None
         if not self.is_root:
             self._forwarder = Forwarder(queue=self, root=others.client, clock=clock, config=config)
@@ -108,7 +107,6 @@ class TaskQueue:
             give_back=self.give_back,
             came=self._forwarder.look if self._forwarder is not None else None,
         )
-        self._offered = WaitingTasks(clock=clock, heap=self._offers, give_back=self.give_back, came=self.pump)
         self._queries = WaitingQueries(clock=clock, matcher=self.matcher)
         self._dispatches: set[asyncio.Task[Any]] = set()
         self._for_appends = [p for p in self.partitions if p.key.partition < open_count] or self.partitions
@@ -190,6 +188,8 @@ class TaskQueue:
             self._take_over_rate(poller.request)
         if self._others is not None:
             self.keep_others_loaded()
+        if self._forwarder is not None:
+            self._forwarder.poller_came()
         self.matcher.enter(poller)
         self.pump()
         answer = await self.matcher.wait(poller)
@@ -245,7 +245,7 @@ class TaskQueue:
         rates are that host's concern. Raises QueueOwnershipLost when this is not the root (any more)."""
         if self.is_unloaded or not self.is_root:
             raise QueueOwnershipLost(physical_queue=self.partitions[0].name)
-        given = await self._offered.wait(delivery, patience=patience)
+        given = await self._offers.wait(delivery, patience=patience)
         if not isinstance(given, Poller):
             return False
         # The giver may recall it any moment, and then its poller here must get what was started all the same.
@@ -294,28 +294,15 @@ class TaskQueue:
 
     def _give_delivery(self) -> bool:
         """Hand the best delivery to a poller; False when there is none, or it has to wait."""
-        offer = self._offers.peek() if self._offers else None
-        if offer is None:
-            return self._give_own()
-        own = self._ready.heap.peek()
-        if own is None or offer.priority < own.priority:
-            return self._give_offer(offer)
-        # Of the same priority they take turns, and where a limit holds ours back those of other hosts need not wait.
-        self._offers_turn = not self._offers_turn
-        if self._offers_turn and offer.priority == own.priority:
-            return self._give_offer(offer)
-        return self._give_own() or self._give_offer(offer)
-
-    def _give_offer(self, offer: Delivery) -> bool:
-        poller = self.matcher.reserve()
-        if poller is None:
-            return False
-        self._offers.pop()
-        if not settle(offer, poller):
-            self.matcher.release(poller)
-        return True
+        offer = self._offers.best()
+        if offer is not None and self._offers.goes_first(offer, self._ready.heap.peek()):
+            return self._offers.give_best()
+        # Where a limit holds ours back, those of other hosts may go.
+        return self._give_own() or self._offers.give_best()
 
     def _give_own(self) -> bool:
+        if self._forwarder is not None and self._forwarder.is_recalling:
+            return False
         delivery = self._ready.best()
         if delivery is None:
             return False
@@ -330,6 +317,11 @@ class TaskQueue:
         elif not settle(delivery, poller):
             self.matcher.release(poller)
         return True
+
+    @property
+    def best_priority(self) -> int:
+        delivery = self._ready.best()
+        return LOWEST_PRIORITY if delivery is None else delivery.priority
 
     def take_for_offer(self) -> Delivery | None:
         """The best delivery that may go now, for pollers of another host; None when there is none. Then `was_offered`."""
@@ -484,7 +476,7 @@ class TaskQueue:
         if self._forwarder is not None:
             self._forwarder.stop()
         self._arriving.send_away()
-        self._offered.send_away()
+        self._offers.send_away()
         self.matcher.send_away()
         self._queries.send_away()
 

@@ -1,6 +1,7 @@
 """What a host that has partitions of a queue, but not the root, takes there, and what the root has the others do."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -134,6 +135,48 @@ async def test_tasks_of_a_higher_priority_are_first_wherever_they_are(world: Hos
     for _ in range(3):
         await (await begin_poll(world.at(0)))
     assert world.history.started == ["high", "middle", "low"]
+
+
+async def test_what_is_offered_does_not_lose_its_place(world: Hosts) -> None:
+    """But for the one task that is offered for a moment while pollers come."""
+    names = [f"t{n:02}" for n in range(20)]
+    await store(world, 1, *names)
+    await settled()
+    for _ in names:
+        await (await begin_poll(world.at(1)))
+    assert world.history.started[0] == names[0]
+    assert sorted(world.history.started) == names
+    late = [name for name, next_one in itertools.pairwise(world.history.started) if next_one < name]
+    assert len(late) == 1
+
+
+async def test_a_better_task_takes_the_place_of_one_that_is_offered(world: Hosts) -> None:
+    for n in range(20):
+        await world.at(1).add_task(world.prioritized(f"low {n}", key=5))
+    await settled()
+    await world.at(1).add_task(world.prioritized("high", key=1))
+    await settled()
+    await (await begin_poll(world.at(0)))
+    assert world.history.started == ["high"]
+
+
+async def test_a_host_that_is_polled_all_the_time_forwards_next_to_nothing(world: Hosts) -> None:
+    calls = 0
+    root = world.at(0)
+    offer = root.offer_task
+
+    async def counted(*args: object, **kwargs: object) -> bool:
+        nonlocal calls
+        calls += 1
+        return await offer(*args, **kwargs)  # type: ignore[arg-type]
+
+    await store(world, 1, *(f"t{n}" for n in range(100)))
+    root.offer_task = counted  # type: ignore[method-assign,assignment]
+    for _ in range(100):
+        await (await begin_poll(world.at(1)))
+        world.clock.advance(timedelta(milliseconds=20))  # type: ignore[attr-defined]
+    assert len(world.history.started) == 100
+    assert calls <= 2_000 / 200 + 3
 
 
 async def test_a_backlog_that_nobody_has_loaded_is_found_when_the_root_is_used(world: Hosts) -> None:
