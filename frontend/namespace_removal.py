@@ -1,4 +1,4 @@
-"""The end of a deleted namespace: its executions go first, then its name is free."""
+"""The end of a deleted namespace: its executions go first, then its task queues and batches, then its name is free."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ async def finish_removal(frontend: Frontend, name: str) -> None:
         looks = 0 if page.executions else looks + 1
         if len(left) < PAGE and looks < EMPTY_LOOKS:
             await frontend.clock.sleep(SETTLING)
+    await frontend.matching.forget_namespace(namespace=name)
     await frontend.batches.delete_closed(namespace=name, until=None)
     await frontend.namespaces.remove(name)
     log.info("namespace %s was removed with %s executions", name, len(deleted))

@@ -19,6 +19,9 @@ Family = Literal["workflow", "activity", "nexus"]
 DEFAULT_PRIORITY = 3
 
 
+_SAFE = " :@.,+-_()"
+
+
 class QueueKey(Struct, frozen=True, kw_only=True):
     """Identifies one physical queue."""
 
@@ -34,7 +37,13 @@ class QueueKey(Struct, frozen=True, kw_only=True):
     def physical_queue(self) -> str:
         """The key as one readable string, the `physical_queue` column: namespace/kind/partition/version/family."""
         parts = (self.namespace, self.kind, str(self.partition), self.version, self.task_queue)
-        return "/".join(quote(part, safe=" :@.,+-_()") for part in parts)
+        return "/".join(quote(part, safe=_SAFE) for part in parts)
+
+    @staticmethod
+    def span_of(namespace: str) -> tuple[str, str]:
+        """Where the names of a namespace's physical queues begin, and what comes after the last of them."""
+        prefix = quote(namespace, safe=_SAFE)
+        return f"{prefix}/", f"{prefix}{chr(ord('/') + 1)}"
 
     @classmethod
     def parse(cls, physical_queue: str) -> QueueKey:

@@ -61,6 +61,7 @@ class MatchingService(Service):
         placement: Placement | None = None,
     ) -> None:
         super().__init__(name="matching")
+        self._store = store
         self._placement = placement or Alone(host=host)
         self._history = history
         self._clock = clock
@@ -390,6 +391,12 @@ class MatchingService(Service):
     async def unload_task_queue(self, *, physical_queue: str, normal_name: str = "") -> bool:  # noqa: ARG002  places the call
         key = parse_physical_queue(physical_queue)
         return await self.queues.unload(TaskQueueKey(key.namespace, key.task_queue, key.kind, key.version))
+
+    async def forget_namespace(self, *, namespace: str) -> None:
+        for key in [key for key in self.queues.keys() if key.namespace == namespace]:  # noqa: SIM118  no mapping
+            await self.queues.unload(key)
+        await self._store.delete_namespace(namespace=namespace)
+        await self._user_data.forget(namespace=namespace)
 
     # workers
 

@@ -73,6 +73,10 @@ class TaskQueues:
     def __iter__(self) -> Iterator[TaskQueue]:
         return (queue for queue in list(self._loaded.values()) if not queue.is_unloaded)
 
+    def keys(self) -> list[TaskQueueKey]:
+        """Of the queues that are loaded here now."""
+        return [key for key, queue in self._loaded.items() if not queue.is_unloaded]
+
     async def load(self, key: TaskQueueKey, *, normal_name: str = "") -> TaskQueue:
         """What this host holds of the queue, taking its ranges if it is not loaded. Raises what the store raises, and
         QueueOwnershipLost when this host holds nothing of it."""

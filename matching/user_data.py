@@ -52,6 +52,10 @@ class UserDataManager:
                 return changed
         raise AssertionError("unreachable")
 
+    async def forget(self, *, namespace: str) -> None:
+        """What was ever set for the queues of a namespace."""
+        await self._store.delete_namespace(namespace=namespace)
+
 
 def check_config(request: ws.UpdateTaskQueueConfigRequest) -> None:
     """Raises InvalidArgument. Source: upstream's frontend."""

@@ -132,6 +132,11 @@ class MatchingClient(Protocol):
         False when it was not loaded. Raises InvalidArgument for what names no physical queue."""
         ...
 
+    async def forget_namespace(self, *, namespace: str) -> None:
+        """Every host unloads the queues of a namespace that was deleted; their rows go, tasks and settings included. Can be
+        called again at any time."""
+        ...
+
     async def record_worker_heartbeat(
         self, request: ws.RecordWorkerHeartbeatRequest
     ) -> ws.RecordWorkerHeartbeatResponse: ...

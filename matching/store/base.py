@@ -89,6 +89,11 @@ class TaskStore(Protocol):
         row is malformed."""
         ...
 
+    async def delete_namespace(self, *, namespace: str) -> None:
+        """All rows of the namespace's queues and their tasks, these in batches. An owner that writes after that has lost its
+        range."""
+        ...
+
 
 class UserDataStore(Protocol):
     """User data under compare-and-set; two adapters (table, component) implement it with the same contract tests."""
@@ -103,3 +108,5 @@ class UserDataStore(Protocol):
     async def list_user_data(self, *, after: tuple[str, str], limit: int) -> list[UserData]:
         """In order of (namespace, task_queue), above `after`."""
         ...
+
+    async def delete_namespace(self, *, namespace: str) -> None: ...

@@ -68,6 +68,9 @@ class ComponentUserDataStore:
         rows = await self._database.fetch(sql.LIST_COMPONENTS, (ARCHETYPE, *after, USER_DATA, limit))
         return [_user_data(namespace, task_queue, data) for namespace, task_queue, data in rows]
 
+    async def delete_namespace(self, *, namespace: str) -> None:
+        await self._database.execute(sql.DELETE_COMPONENTS, (ARCHETYPE, namespace))
+
     async def _entity(self, record: UserData) -> Entity:
         """The family's entity as stored, a new one before its first transition."""
         key = (ARCHETYPE, record.namespace, record.task_queue, ROOT)

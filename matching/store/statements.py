@@ -87,6 +87,20 @@ LOAD_TASKS = Query(
 )
 LIST_TASKS = Query("list_tasks", f"{_TASK} AND task_id > ? ORDER BY task_id LIMIT ?", times=(3, 4))
 
+# A deleted namespace: its tasks in batches, then its queues.
+_OF_NAMESPACE = "physical_queue >= ? AND physical_queue < ?"
+DELETE_TASKS_OF_NAMESPACE = Query(
+    "delete_tasks_of_namespace",
+    f"DELETE FROM tasks WHERE rowid IN (SELECT rowid FROM tasks WHERE {_OF_NAMESPACE} LIMIT 1000) RETURNING 1",  # noqa: S608
+    postgresql=numbered(
+        f"DELETE FROM tasks WHERE ctid = ANY(ARRAY(SELECT ctid FROM tasks WHERE {_OF_NAMESPACE} LIMIT 1000)) RETURNING 1"  # noqa: S608
+    ),
+)
+DELETE_QUEUES_OF_NAMESPACE = Query(
+    "delete_queues_of_namespace",
+    f"DELETE FROM task_queues WHERE {_OF_NAMESPACE} RETURNING 1",  # noqa: S608  no request's text
+)
+
 # --- User data ------------------------------------------------------------------------------------------------------
 
 _USER_DATA: dict[str, ColumnType] = {"namespace": "text", "task_queue": "text", "version": "int", "data": "json"}
@@ -110,6 +124,7 @@ LIST_USER_DATA = Query(
     "SELECT namespace, task_queue, data FROM task_queue_user_data WHERE (namespace, task_queue) > (?, ?) "
     "ORDER BY namespace, task_queue LIMIT ?",
 )
+DELETE_USER_DATA = Query("delete_user_data", "DELETE FROM task_queue_user_data WHERE namespace = ? RETURNING 1")
 
 # --- Components -----------------------------------------------------------------------------------------------------
 
@@ -136,4 +151,7 @@ LIST_COMPONENTS = Query(
     "list_components",
     "SELECT namespace, entity_id, data FROM components WHERE archetype = ? AND (namespace, entity_id) > (?, ?) "
     "AND path = ? ORDER BY namespace, entity_id LIMIT ?",
+)
+DELETE_COMPONENTS = Query(
+    "delete_components", "DELETE FROM components WHERE archetype = ? AND namespace = ? RETURNING 1"
 )

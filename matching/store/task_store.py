@@ -72,6 +72,12 @@ class SqlTaskStore:
         # A range never comes back; so the row was out of reach for that moment.
         return Unavailable("a task queue's range could not be checked")
 
+    async def delete_namespace(self, *, namespace: str) -> None:
+        span = QueueKey.span_of(namespace)
+        while await self._database.execute(sql.DELETE_TASKS_OF_NAMESPACE, span):
+            pass
+        await self._database.execute(sql.DELETE_QUEUES_OF_NAMESPACE, span)
+
     async def load_tasks(
         self, *, key: QueueKey, priority: int, after: tuple[int, int], limit: int
     ) -> list[SpooledTask | UnreadableTask]:

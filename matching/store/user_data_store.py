@@ -38,6 +38,9 @@ class SqlUserDataStore:
         rows = await self._database.fetch(sql.LIST_USER_DATA, (*after, limit))
         return [_read(namespace, task_queue, data) for namespace, task_queue, data in rows]
 
+    async def delete_namespace(self, *, namespace: str) -> None:
+        await self._database.execute(sql.DELETE_USER_DATA, (namespace,))
+
 
 def _read(namespace: str, task_queue: str, data: bytes | str) -> UserData:
     return decode(UserData, data, table="task_queue_user_data", key=f"{namespace}/{task_queue}")

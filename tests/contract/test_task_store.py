@@ -104,6 +104,23 @@ async def test_a_queue_that_nobody_loaded_is_not_owned(store: SqlTaskStore, queu
         await store.commit([QueueWrite(queue=unknown)])
 
 
+async def test_a_deleted_namespace_leaves_no_row(store: SqlTaskStore, queue: QueueRecord) -> None:
+    for namespace in ("default/", "defaulu", "default 0"):
+        await store.acquire_queue(
+            key=msgspec.structs.replace(OTHER, namespace=namespace), normal_name="", owner="here", now=NOW
+        )
+    await store.commit([append(queue, *(task(number) for number in range(1, 2_102)))])
+    await store.delete_namespace(namespace="nobody's")
+    assert len(await store.list_tasks(key=KEY, after=0, limit=3_000)) == 2_101
+    await store.delete_namespace(namespace="default")
+    assert await ids(store) == []
+    left = await store.list_queues(after="", limit=10)
+    assert sorted(record.namespace for record in left) == ["default 0", "default/", "defaulu"]
+    with pytest.raises(QueueOwnershipLost):
+        await store.commit([append(queue, task(9_999))])
+    assert (await store.acquire_queue(key=KEY, normal_name="", owner="here", now=NOW)).range_id == 1
+
+
 async def test_queues_are_listed_in_pages(store: SqlTaskStore) -> None:
     for name in ("b", "a", "c"):
         key = QueueKey(namespace="default", task_queue=name, kind="workflow")

@@ -56,6 +56,15 @@ async def test_user_data_is_compare_and_set(users: UserDataStore, others: UserDa
     assert await users.load_user_data(namespace="default", task_queue="q") == user_data("q", 2)
 
 
+async def test_a_deleted_namespace_leaves_nothing(users: UserDataStore) -> None:
+    other = msgspec.structs.replace(user_data("q", 1), namespace="other")
+    for record in (user_data("q", 1), user_data("r", 1), other):
+        await users.save_user_data(record, expected_version=0)
+    await users.delete_namespace(namespace="default")
+    assert await users.list_user_data(after=("", ""), limit=10) == [other]
+    await users.save_user_data(user_data("q", 1), expected_version=0)
+
+
 async def test_an_update_of_what_is_not_there_is_a_conflict(users: UserDataStore) -> None:
     with pytest.raises(UserDataConflict) as conflict:
         await users.save_user_data(user_data("q", 4), expected_version=3)

@@ -59,6 +59,13 @@ class FakeRole:
 class FakeMatching(FakeRole):
     absent = frozenset(("list_workers", "count_workers", "describe_worker", "update_task_queue_config"))
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.forgotten: list[str] = []
+
+    async def forget_namespace(self, *, namespace: str) -> None:
+        self.forgotten.append(namespace)
+
 
 class FakeVisibility:
     def __init__(self) -> None:

@@ -196,6 +196,7 @@ async def test_the_executions_of_a_deleted_namespace_go_with_it(setup: Setup) ->
     deleted = {r.workflow_execution.run_id for r in setup.history.asked("delete_workflow_execution")}
     assert deleted == {f"r{i}" for i in range(5)}
     assert {asked["namespace"] for asked in setup.visibility.lists} == {"n"}
+    assert setup.matching.forgotten == ["n"]
 
 
 async def test_registering_a_name_ends_a_deletion_that_was_cut_short(setup: Setup) -> None:

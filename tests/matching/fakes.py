@@ -152,6 +152,13 @@ class MemoryStore:
             )
         self.user_data[record.namespace, record.task_queue] = encode(record)
 
+    async def delete_namespace(self, *, namespace: str) -> None:
+        for name in [name for name in self.queues if QueueKey.parse(name).namespace == namespace]:
+            del self.queues[name]
+            self.tasks.pop(name, None)
+        for key in [key for key in self.user_data if key[0] == namespace]:
+            del self.user_data[key]
+
     async def list_user_data(self, *, after: tuple[str, str], limit: int) -> list[UserData]:
         keys = sorted(key for key in self.user_data if key > after)[:limit]
         return [decode(UserData, self.user_data[k], table="task_queue_user_data", key=k) for k in keys]

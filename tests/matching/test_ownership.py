@@ -4,6 +4,8 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.workflowservice import v1 as ws
 
 from common.errors import ConditionFailed, InvalidArgument, OutcomeUnknown, ResourceExhausted, Unavailable
 from matching.config import MatchingConfig
@@ -335,6 +337,27 @@ async def test_a_queue_is_unloaded_when_asked_to_and_loaded_by_its_next_user(wor
     assert world.store.queue().range_id == 3
     with pytest.raises(InvalidArgument, match="names no physical task queue"):
         await service.unload_task_queue(physical_queue="orders")
+
+
+async def test_nothing_is_left_of_a_deleted_namespace(world: World) -> None:
+    service = await world.service()
+    await spool(world, service, "a", "b")
+    await service.update_task_queue_config(
+        ws.UpdateTaskQueueConfigRequest(
+            namespace=NAMESPACE,
+            task_queue=KEY.task_queue,
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+            update_queue_rate_limit={"rate_limit": {"requests_per_second": 5}},
+        )
+    )
+    await service.forget_namespace(namespace="another")
+    assert world.store.rows() == [1, 2]
+    await service.forget_namespace(namespace=NAMESPACE)
+    assert service.queues.loaded(LOADED) is None
+    assert (world.store.queues, world.store.tasks, world.store.user_data) == ({}, {}, {})
+    await spool(world, service, "c")
+    assert world.store.queue().range_id == 1
+    assert world.store.rows() == [1]
 
 
 async def test_kinds_and_versions_are_owned_apart(world: World) -> None:

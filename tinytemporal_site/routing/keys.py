@@ -106,6 +106,8 @@ def _family_of(method: Method) -> Callable[[Named], tuple[str, str]]:
         return lambda named: (named["namespace"], named["task_queue"])
     if "physical_queue" in method.types:
         return _of_physical_queue
+    if "namespace" in method.types:
+        return lambda named: (named["namespace"], "")  # about all queues of a namespace
     fields = _fields(method)
     if "task_token" in fields:
         return lambda named: _by_query_token(named["request"].task_token)

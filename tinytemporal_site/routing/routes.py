@@ -44,8 +44,8 @@ _REMEMBERED = frozenset(
 )
 """Calls that History knows again by their request id, when they have one."""
 _MATCHING_ONCE = frozenset(("respond_query_task_completed",))
-_TO_ALL_MATCHING = frozenset(("shutdown_worker",))
-"""A worker's polls are wherever partitions of its queues are."""
+_TO_ALL_MATCHING = frozenset(("forget_namespace", "shutdown_worker"))
+"""A worker's polls, and a namespace's queues, are wherever partitions of queues are."""
 
 
 def history_router(
