@@ -42,6 +42,12 @@ QUEUE = "default/workflow/0//orders"
 ACT = f"/admin/executions/{OPEN}/do"
 
 
+@pytest.fixture(scope="session")
+def database_kind() -> str:
+    """One kind will do: what actions change, they change by calls."""
+    return "sqlite"
+
+
 class World:
     """What the console calls: a frontend before fakes."""
 
@@ -86,7 +92,7 @@ class Queues:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def rows(module_database_url: str, django_connection: Any) -> None:  # noqa: ARG001  it is the default one then
+def rows(module_database_url: str, django_connection: Any) -> None:
     paused = run(2, workflow_id="paused")
     made = run(1, workflow_id=EVIL)
     task = event(4, WorkflowTaskCompletedEventAttributes(scheduled_event_id=2, started_event_id=3))

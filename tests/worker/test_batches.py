@@ -36,6 +36,12 @@ RUN = "0195a0b0-0000-7000-8000-000000000001"
 QUERY = "WorkflowType = 'Order'"
 
 
+@pytest.fixture(scope="session")
+def database_kind() -> str:
+    """One kind will do: the store keeps its promises on both."""
+    return "sqlite"
+
+
 class Bench:
     """A store on a database, a runner and a loop before a History and a read model that are fakes."""
 
