@@ -11,6 +11,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from temporalio.api.common.v1 import Payload, WorkflowExecution
 from temporalio.api.enums.v1 import ResetReapplyType
@@ -39,6 +40,7 @@ from worker.models import BatchOperation
 EVIL = "<script>alert('x')</script>\"&%{{ 7 }}"
 OPEN, PAUSED, OTHER = (run_id(number) for number in range(1, 4))
 QUEUE = "default/workflow/0//orders"
+MOST_QUERIES = 12
 ACT = f"/admin/executions/{OPEN}/do"
 
 
@@ -309,6 +311,15 @@ def test_groups_have_what_their_names_say() -> None:
     assert all(name.partition(".")[2].startswith("view_") for name in viewer)
     assert {"history.view_executionview", "matching.view_taskqueue", "worker.view_batchoperation"} <= viewer
     assert operator - viewer == {f"console.{codename}" for codename in PERMISSIONS}
+
+
+def test_asking_costs_few_queries(world: World, operator: Client, django_connection: Any) -> None:
+    """Those for the session, the account and its permissions are among them."""
+    for path in action_paths():
+        with CaptureQueriesContext(django_connection) as queries:
+            operator.get(path)
+        assert len(queries) <= MOST_QUERIES, path
+    assert world.history.requests == []
 
 
 def test_forged_requests_are_refused(world: World) -> None:

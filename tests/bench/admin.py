@@ -84,6 +84,10 @@ def pages() -> dict[str, str]:
     }
     found["a run"] = f"/admin/executions/{run_id}/"
     found["a run: its moving part"] = f"/admin/executions/{run_id}/?part=moving"
+    for action in ("terminate", "reset", "retry"):
+        found[f"a run: {action}?"] = f"/admin/executions/{run_id}/do/{action}/"
+    chosen = [("operation", "terminate"), *(("run", each) for each, _ in rows[:100])]
+    found["a hundred runs: terminate?"] = f"/admin/batches/new/?{urlencode(chosen)}"
     for name in ("", "queues/", "hosts/", "batches/"):
         found[f"/admin/{name}"] = f"/admin/{name}"
     for name in (
