@@ -18,14 +18,11 @@ from matching.store import statements as matching
 from tests.databases import DatabaseFactory
 from visibility.store import statements as visibility
 
-# Statements about a table as a whole: `verify` and its repair compare all rows with their counts, and the counts themselves
-# are few.
-WHOLE = {"miscounted_visibility", "recount_visibility", "fold_visibility_counts"}
 STATEMENTS = [
     pytest.param(statement, id=f"{module.__name__.partition('.')[0]}-{statement.name}")
     for module in (history, matching, visibility)
     for statement in vars(module).values()
-    if isinstance(statement, Query | RowsQuery) and statement.name not in WHOLE
+    if isinstance(statement, Query | RowsQuery)
 ]
 # Not a table of ours: the rows that were given, what is made of them, and SQLite's short list of what there is.
 _GIVEN = re.compile(r"SCAN (r|k|f|sqlite_master|CONSTANT ROW|\d+ CONSTANT ROWS?|\(?subquery.*|[rk] .*)$")
