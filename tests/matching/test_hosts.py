@@ -15,8 +15,6 @@ from .fakes import NAMESPACE, QUEUE, answer, turns, workflow_poll
 from .hosts import Binding, Hosts, hosts
 
 PARTITIONS = 4
-WITHIN_S = 30
-"""Far more than anything here takes: what would wait for ever fails."""
 
 
 @pytest.fixture(params=["in process", "remote"])
@@ -27,7 +25,7 @@ def binding(request: pytest.FixtureRequest) -> Binding:
 
 @pytest.fixture
 async def world(binding: Binding) -> AsyncIterator[Hosts]:
-    async with asyncio.timeout(WITHIN_S), hosts("one", "two", "three", binding=binding, partitions=PARTITIONS) as made:
+    async with hosts("one", "two", "three", binding=binding, partitions=PARTITIONS) as made:
         yield made
 
 
