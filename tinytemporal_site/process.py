@@ -88,9 +88,17 @@ async def _stop_in_time(service: Service) -> None:
             await service.stop()
     except TimeoutError:
         log.critical("stopping took longer than %s s; exiting at once", STOP_WITHIN_S)
+        for task in asyncio.all_tasks():
+            log.critical("not ended: %s at %s", task.get_name(), _where(task))
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(_FORCED_EXIT)
+
+
+def _where(task: asyncio.Task[Any]) -> str:
+    """The innermost line of ours that it waits in."""
+    frames = task.get_stack()
+    return f"{frames[-1].f_code.co_filename}:{frames[-1].f_lineno}" if frames else "its end"
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ transaction, so a commit is a single round trip without BEGIN and COMMIT.
 from __future__ import annotations
 
 import asyncio
+import select
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,6 +74,9 @@ class PipelineConnection:
         self._position = 0
         self._is_writing = False
         self._fd = self._pg.socket
+        # Asked without waiting: is there anything to read, or was the connection closed or reset?
+        self._news = select.poll()
+        self._news.register(self._fd, select.POLLIN)
         self._pg.enter_pipeline_mode()
         # Registered for the connection's life: an idle connection that ends is noticed at once, and no call pays for
         # registering.
@@ -104,15 +108,18 @@ class PipelineConnection:
             self._break()
         return answer
 
+    def is_stale(self) -> bool:
+        """Of an idle one: whether the server has said something or is gone, and the event loop has not told yet."""
+        return bool(self._news.poll(0))
+
     def close(self) -> None:
         """Idempotent; a flight that is out ends in ConnectionBroke."""
-        if self.is_closed:
-            return
-        self.is_closed = True
-        self._loop.remove_reader(self._fd)
-        if self._is_writing:
-            self._loop.remove_writer(self._fd)
-        self._pg.finish()
+        if not self.is_closed:
+            self.is_closed = True
+            self._loop.remove_reader(self._fd)
+            if self._is_writing:
+                self._loop.remove_writer(self._fd)
+            self._pg.finish()
         if self._answer is not None:
             answer, self._answer = self._answer, None
             if not answer.done():
@@ -137,12 +144,22 @@ class PipelineConnection:
             self._break()
 
     def _readable(self) -> None:
-        pg = self._pg
         if self._answer is None:
             # Nobody asked anything: the server says farewell (or tells of a changed setting, which is as rare). A
             # session given up too early costs a connect; one used too late, a transaction of unknown outcome.
             self._break()
             return
+        self._read()
+        # Of a connection that was reset libuv tells once and never again, while libpq may have read no further than the
+        # server's last words.
+        while self._answer is not None and self._was_reset():
+            self._read()
+
+    def _was_reset(self) -> bool:
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in self._news.poll(0))
+
+    def _read(self) -> None:
+        pg = self._pg
         try:
             pg.consume_input()
             if self._is_writing:

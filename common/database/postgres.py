@@ -223,6 +223,9 @@ class _Pool:
         while self._is_open:
             if self._idle:
                 connection = self._idle.pop()
+                if connection.is_stale():
+                    connection.close()
+                    continue
                 self._busy.add(connection)
                 return connection
             if len(self._busy) + self._connecting < self._size:
