@@ -33,6 +33,11 @@ ONCE = {
     "WorkflowTaskStarted": "scheduledEventId",
     "WorkflowTaskCompleted": "startedEventId",
 }
+STUCK = """
+SELECT DISTINCT ON (e.workflow_id) e.workflow_id, e.shard_id, h.event_id, h.event_type, h.event_time
+FROM executions e JOIN history_events h USING (shard_id, run_id) WHERE e.status = 'Running'
+ORDER BY e.workflow_id, h.event_id DESC
+"""
 COUNTS = {
     "runs": "SELECT count(*) FROM executions",
     "events": "SELECT count(*) FROM history_events",
@@ -78,8 +83,10 @@ async def settled(database_url: str, *, clock: Clock, within_s: float) -> list[s
 
 
 def _left(database_url: str) -> list[str]:
-    open_runs = rows_of(database_url, "SELECT workflow_id FROM executions WHERE status = 'Running'")
-    found = [f"{workflow_id} is still open" for (workflow_id,) in open_runs]
+    found = [
+        f"{workflow_id} in shard {shard} is still open, since event {number}, {kind}, at {time:%X}"
+        for workflow_id, shard, number, kind, time in rows_of(database_url, STUCK)
+    ]
     for table in ("transfer_tasks", "visibility_tasks", "tasks"):
         ((count,),) = rows_of(database_url, f"SELECT count(*) FROM {table}")
         if count:

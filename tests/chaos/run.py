@@ -85,6 +85,8 @@ class _Run:
                 url = self._arena.database_url
                 left = await audit.settled(url, clock=self._clock, within_s=SETTLED_WITHIN_S)
                 problems += left
+                for problem in problems:
+                    self._say(f"PROBLEM: {problem}")
                 self._say(f"settled after {self._throughput.now() - began - seconds:.1f} s")
         finally:
             await raw.close()
@@ -118,4 +120,5 @@ class _Run:
             sdk.ends.set()
             raw.ends.set()
             problems = await ended(starters, within_s=SETTLED_WITHIN_S)
-        return problems
+        unfinished = (sdk.acknowledged - sdk.completed) | (raw.acknowledged - raw.completed)
+        return problems + [f"nobody saw the end of {workflow_id}" for workflow_id in sorted(unfinished)]
