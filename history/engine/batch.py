@@ -296,6 +296,11 @@ def _run_write(run_id: str, stack: list[Draft]) -> RunWrite | None:
 
 def _adopt(part: _ShardPart, cache: RunCache) -> Committed:
     committed = Committed(shard=part.shard)
+    if part.shard.lost:
+        # Given up while the commit was under way. It counts, but is read again by whoever has the shard now: in this process
+        # that may be a later lease, before which another owner wrote.
+        part.stacks = {}
+        return committed
     for run_id, stack in part.stacks.items():
         _adopt_run(run_id, stack, part.shard, cache, committed)
     for key, (_, current) in part.currents.items():

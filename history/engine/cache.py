@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable
 
 from temporalio.api.history.v1 import HistoryEvent
 
+from common.errors import ShardOwnershipLost
 from history.engine.registry import RunRegistry
+from history.engine.shard import Shard
 from history.state import ExecutionState
 
 EVENTS_KEPT = 2_048
@@ -92,7 +94,7 @@ class RunCache:
 
     def __init__(self, *, max_runs: int, max_bytes: int) -> None:
         self._runs: OrderedDict[str, CachedRun] = OrderedDict()
-        self._loading: dict[str, asyncio.Task[CachedRun | None]] = {}
+        self._loading: dict[tuple[str, Shard], asyncio.Task[CachedRun | None]] = {}
         self._max_runs = max_runs
         self._max_bytes = max_bytes
         self._bytes = 0
@@ -152,18 +154,25 @@ class RunCache:
             del self._runs[run_id]
         self._bytes = weight
 
-    async def load(self, run_id: str, read: Callable[[], asyncio.Task[CachedRun | None]]) -> CachedRun | None:
-        """The cached run, else what `read` brings; concurrent callers share one read."""
+    async def load(
+        self, run_id: str, read: Callable[[], asyncio.Task[CachedRun | None]], *, shard: Shard
+    ) -> CachedRun | None:
+        """The cached run, else what `read` brings; concurrent callers share one read. Raises ShardOwnershipLost when the shard
+        was lost meanwhile: another owner may have written since the read, and the shard may be here again by now, under
+        another range, for which this is no base to write on."""
         run = self.get(run_id)
         if run is not None:
             self.hits += 1
             return run
-        task = self._loading.get(run_id)
+        key = (run_id, shard)
+        task = self._loading.get(key)
         if task is None:
             self.misses += 1
-            task = self._loading[run_id] = read()
-            task.add_done_callback(lambda _: self._loading.pop(run_id, None))
+            task = self._loading[key] = read()
+            task.add_done_callback(lambda _: self._loading.pop(key, None))
         run = await asyncio.shield(task)
+        if shard.lost:
+            raise ShardOwnershipLost(shard_id=shard.shard_id)
         if run is not None and self._runs.get(run_id) is None:
             self.put(run_id, run)
         return self._runs.get(run_id) or run

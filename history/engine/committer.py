@@ -223,6 +223,10 @@ class Committer(Service):
 
     async def _renew(self, shard: Shard) -> None:
         record = await self._store.acquire_shard(shard_id=shard.shard_id, owner=self._host, now=self._clock.now())
+        if record.range_id != shard.range_id + 1:
+            # Another owner had it in between, and what is cached here may be what it changed.
+            self._on_lost(shard.shard_id)
+            return
         shard.renew(record.range_id)
 
     def _lose(self, batch: Batch, error: ShardOwnershipLost) -> None:

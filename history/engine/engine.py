@@ -243,7 +243,7 @@ class Engine(Service):
         def read() -> asyncio.Task[CachedRun | None]:
             return self.spawn(self._read_run(shard, run_id), name=f"load run {run_id}")
 
-        return await self.cache.load(run_id, read)
+        return await self.cache.load(run_id, read, shard=shard)
 
     async def _read_run(self, shard: Shard, run_id: str) -> CachedRun | None:
         state = await self.store.load_execution(shard_id=shard.shard_id, run_id=run_id)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -102,3 +104,52 @@ async def test_a_host_that_writes_nothing_finds_out_that_its_lease_was_taken(dat
             await lab.clock.sleep(timedelta())
         await holding(lab, *every)
         assert lab.engine.shards[1].range_id == thief.range_id + 1
+
+
+async def test_what_was_read_under_a_lost_lease_is_no_base_for_the_next(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load outlives its lease; another owner writes; the shard comes back and the same run is asked for again."""
+    async with running_lab(database_url) as lab:
+        run_id = await lab.create("w")
+        shard = lab.engine.shard_of("default", "w")
+        lab.engine.cache.drop(run_id)
+        load, was_read, goes_on = lab.engine.store.load_execution, asyncio.Event(), asyncio.Event()
+
+        async def slow(**arguments: Any) -> Any:
+            state = await load(**arguments)
+            was_read.set()
+            await goes_on.wait()
+            return state
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lab.engine.store, "load_execution", slow, raising=False)
+            reading = asyncio.create_task(lab.engine.read(namespace="default", workflow_id="w", run_id=run_id))
+            await was_read.wait()
+        async with running_lab(database_url) as other:
+            await other.update("w", marking("theirs"))
+        lab.engine.controller.lost(shard.shard_id)
+        while lab.engine.shards.get(shard.shard_id) in (None, shard):
+            await lab.clock.sleep(timedelta())
+        updating = asyncio.create_task(lab.update("w", marking("ours")))
+        await settle(lab.clock)
+        goes_on.set()
+        with pytest.raises(ShardOwnershipLost):
+            await reading
+        await updating
+        assert await names(lab, run_id) == ["created", "theirs", "ours"]
+
+
+async def test_a_lease_that_another_had_in_between_is_not_renewed(database_url: str) -> None:
+    async with running_lab(database_url) as lab:
+        run_id = await lab.create("w")
+        shard = lab.engine.shard_of("default", "w")
+        async with running_lab(database_url) as other:
+            await other.update("w", marking("theirs"))
+        shard._next_task_id = shard._block_end - 1  # the block runs out, so the next commit takes a new range
+        with pytest.raises(ShardOwnershipLost):
+            await lab.update("w", marking("on what is no longer so"))
+        while lab.engine.shards.get(shard.shard_id) in (None, shard):
+            await lab.clock.sleep(timedelta())
+        await lab.update("w", marking("ours"))
+        assert await names(lab, run_id) == ["created", "theirs", "ours"]
