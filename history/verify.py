@@ -142,6 +142,11 @@ class Verifier:
         expected = 1
         close_events = []
         async for event in self._events(info):
+            if event.event_id >= info.next_event_id:
+                if await self._is_unchanged(info):
+                    yield f"event {event.event_id} is stored, but next_event_id is {info.next_event_id}"
+                    return
+                break  # it came after the state was read
             if event.event_id != expected:
                 yield f"event {expected} is missing: {event.event_id} follows"
                 return
@@ -165,14 +170,19 @@ class Verifier:
         for text in differences(state, folder.state()):
             yield text
 
+    async def _is_unchanged(self, info: ExecutionInfo) -> bool:
+        again = await self._store.load_execution(shard_id=info.shard_id, run_id=info.run_id)
+        return again is not None and again.info.next_event_id == info.next_event_id
+
     async def _events(self, info: ExecutionInfo) -> AsyncIterator[HistoryEvent]:
+        """Those of the run, and the next one if it is stored."""
         first = 1
-        while first < info.next_event_id:
+        while first <= info.next_event_id:
             page = await self._store.load_events(
                 shard_id=info.shard_id,
                 run_id=info.run_id,
                 first=first,
-                last=min(first + EVENTS_PAGE, info.next_event_id),
+                last=min(first + EVENTS_PAGE, info.next_event_id + 1),
             )
             if not page:
                 return

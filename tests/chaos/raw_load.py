@@ -23,11 +23,12 @@ from temporalio.api.workflowservice import v1 as ws
 from temporalio.api.workflowservice.v1.service_pb2_grpc import WorkflowServiceStub
 
 from common.clock import Clock
-from tests.bench.load import FINISH, POLL_S, RESULT, Load, Scenario
+from tests.bench.load import FINISH, RESULT, Load, Scenario
 from tests.chaos.throughput import Throughput
 
 CALL_S = 3.0
 WAIT_S = 3.0
+POLL_S = 4.0
 PAUSE = timedelta(milliseconds=100)
 ACTIVITIES = 2
 POLLERS = 6
@@ -123,16 +124,19 @@ class RawLoad(Load):
         return [self._poll(handle, queue=queue, sticky=queue) for handle in handlers]
 
     async def _poll(self, handle: Callable[..., Any], *, queue: TaskQueue, sticky: TaskQueue) -> None:
+        """At one frontend until it fails, then at the next."""
+        del sticky
+        self._turn += 1
+        at = self._turn // 2  # pollers of both kinds at each
         while True:
             try:
-                await handle(queue=queue, sticky=sticky)
+                await handle(queue=queue, at=at % len(self._stubs))
             except grpc.aio.AioRpcError as error:
                 self._errors[f"raw worker {error.code().name}"] += 1
+                at += 1
                 await self._clock.sleep(PAUSE)
 
-    async def _workflow_task(self, *, queue: TaskQueue, sticky: TaskQueue) -> None:
-        del sticky
-        at = self._next_frontend()
+    async def _workflow_task(self, *, queue: TaskQueue, at: int) -> None:  # type: ignore[override]
         task = await self._stubs[at].PollWorkflowTaskQueue(
             ws.PollWorkflowTaskQueueRequest(namespace="default", task_queue=queue, identity="chaos"), timeout=POLL_S
         )
@@ -142,9 +146,7 @@ class RawLoad(Load):
             )
             await self._answer(at, lambda stub: stub.RespondWorkflowTaskCompleted(done, timeout=CALL_S))
 
-    async def _activity_task(self, *, queue: TaskQueue, sticky: TaskQueue) -> None:
-        del sticky
-        at = self._next_frontend()
+    async def _activity_task(self, *, queue: TaskQueue, at: int) -> None:  # type: ignore[override]
         task = await self._stubs[at].PollActivityTaskQueue(
             ws.PollActivityTaskQueueRequest(namespace="default", task_queue=queue, identity="chaos"), timeout=POLL_S
         )
@@ -153,10 +155,6 @@ class RawLoad(Load):
                 namespace="default", task_token=task.task_token, identity="chaos", result=RESULT
             )
             await self._answer(at, lambda stub: stub.RespondActivityTaskCompleted(done, timeout=CALL_S))
-
-    def _next_frontend(self) -> int:
-        self._turn += 1
-        return self._turn % len(self._stubs)
 
     async def _answer(self, at: int, call: Callable[[Any], Any]) -> None:
         """To the frontend that the task came from, or to the other when that one is not there any more."""

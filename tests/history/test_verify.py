@@ -106,6 +106,15 @@ def short(stored: Stored) -> None:
     stored.events[stored.current.run_id].pop()  # type: ignore[union-attr]
 
 
+def too_long(stored: Stored) -> None:
+    """As when an owner that was replaced overwrote the state."""
+    events = stored.events[stored.current.run_id]  # type: ignore[union-attr]
+    extra = HistoryEvent()
+    extra.CopyFrom(events[-1])
+    extra.event_id += 1
+    events.append(extra)
+
+
 def lost_timer(stored: Stored) -> None:
     state = stored.states[stored.current.run_id]  # type: ignore[union-attr]
     stored.states[state.info.run_id] = replace(state, timers={})
@@ -132,6 +141,7 @@ CLOSED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_COMPLETED
     [
         (gone, ["event 4 is missing: 5 follows"]),
         (short, ["next_event_id: stored 10, from events 9"]),
+        (too_long, ["event 10 is stored, but next_event_id is 10"]),
         (lost_timer, ["timer t: not stored, in the events"]),
         (
             lost_request,
