@@ -219,7 +219,7 @@ def visibility_lag(asked: Live, *, now: datetime) -> Item:
             for (shard, _), age in zip(worst, ages, strict=True)
         ],
         more=reverse("admin:history_visibilitytaskview_changelist") if rows else "",
-        note=f"{look.bounded(rows, most=store.MOST_COUNTED)} rows of intents.",
+        note=f"Rows of intents: {look.bounded(rows, most=store.MOST_COUNTED)}.",
     )
 
 

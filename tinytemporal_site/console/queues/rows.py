@@ -112,7 +112,7 @@ def polled_queues(hosts: dict[str, MatchingInspection | live.Away]) -> set[tuple
 
 def _is_polled(host: MatchingInspection, queue: TaskQueueInspection) -> bool:
     lately = any(host.now - poller.last_poll <= POLLED_LATELY for poller in queue.pollers)
-    return queue.waiting_polls > 0 or lately
+    return queue.waiting_polls + queue.reserved_polls > 0 or lately
 
 
 def _partitions(host: MatchingInspection, queue: TaskQueueInspection) -> dict[str, Loaded]:
