@@ -56,9 +56,7 @@ def _check_older_form(override: VersioningOverride) -> None:
             if override.HasField("deployment"):
                 _check_deployment(override.deployment)
             elif not override.pinned_version:
-                raise InvalidArgument(
-                    "must provide deployment (deprecated) or pinned version if behavior is 'PINNED'"
-                )
+                raise InvalidArgument("must provide deployment (deprecated) or pinned version if behavior is 'PINNED'")
             elif _split(override.pinned_version, ".") is None:
                 raise InvalidArgument(
                     f'invalid version string "{override.pinned_version}", expected format is '

@@ -69,7 +69,13 @@ class VisibilityClient(Protocol):
         ...
 
     async def list_workflow_executions(
-        self, *, namespace: str, query: str, page_size: int, next_page_token: bytes, custom_attributes: Mapping[str, str]
+        self,
+        *,
+        namespace: str,
+        query: str,
+        page_size: int,
+        next_page_token: bytes,
+        custom_attributes: Mapping[str, str],
     ) -> ListPage:
         """The runs that a filter in upstream's language finds, in upstream's order.
 

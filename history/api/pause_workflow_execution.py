@@ -8,7 +8,9 @@ from history.engine.engine import Engine
 from history.transitions.pause import pause_workflow
 
 
-async def pause_workflow_execution(engine: Engine, request: PauseWorkflowExecutionRequest) -> PauseWorkflowExecutionResponse:
+async def pause_workflow_execution(
+    engine: Engine, request: PauseWorkflowExecutionRequest
+) -> PauseWorkflowExecutionResponse:
     """NOT_FOUND for an unknown or closed run, FAILED_PRECONDITION for a paused one."""
     await engine.update(
         namespace=request.namespace,

@@ -28,9 +28,7 @@ async def poll_workflow_execution_update(
     admitted = run.state.admitted.get(ref.update_id)
     if admitted is None and ref.update_id not in run.state.updates:
         raise _unknown(ref.update_id)
-    execution = WorkflowExecution(
-        workflow_id=ref.workflow_execution.workflow_id, run_id=run.state.info.run_id
-    )
+    execution = WorkflowExecution(workflow_id=ref.workflow_execution.workflow_id, run_id=run.state.info.run_id)
     try:
         status = await wait_for_stage(
             engine,

@@ -8,7 +8,9 @@ from history.engine.engine import Engine
 from history.transitions.pause import unpause_workflow
 
 
-async def unpause_workflow_execution(engine: Engine, request: UnpauseWorkflowExecutionRequest) -> UnpauseWorkflowExecutionResponse:
+async def unpause_workflow_execution(
+    engine: Engine, request: UnpauseWorkflowExecutionRequest
+) -> UnpauseWorkflowExecutionResponse:
     """NOT_FOUND for an unknown or closed run, FAILED_PRECONDITION for one that is not paused."""
     await engine.update(
         namespace=request.namespace,

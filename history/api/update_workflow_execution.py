@@ -67,9 +67,7 @@ async def finish_update(
     engine: Engine, request: UpdateWorkflowExecutionRequest, admission: Admission, *, until: datetime
 ) -> UpdateWorkflowExecutionResponse:
     """Wait for the admitted update. Raises UpdateMoved, UpdateForgotten."""
-    execution = WorkflowExecution(
-        workflow_id=request.workflow_execution.workflow_id, run_id=admission.run_id
-    )
+    execution = WorkflowExecution(workflow_id=request.workflow_execution.workflow_id, run_id=admission.run_id)
     status = await wait_for_stage(
         engine,
         namespace=request.namespace,
@@ -87,9 +85,7 @@ async def finish_update(
     )
 
 
-def _link(
-    request: UpdateWorkflowExecutionRequest, execution: WorkflowExecution, status: Status
-) -> Link | None:
+def _link(request: UpdateWorkflowExecutionRequest, execution: WorkflowExecution, status: Status) -> Link | None:
     """To the accepted event; to the run itself for a rejected update, which has none."""
     where = {
         "namespace": request.namespace, "workflow_id": execution.workflow_id, "run_id": execution.run_id,

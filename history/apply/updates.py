@@ -52,7 +52,5 @@ def apply_completed(draft: Draft, event: HistoryEvent) -> None:
     item = draft.updates[attributes.meta.update_id]
     outcome = Outcome()
     outcome.CopyFrom(attributes.outcome)
-    draft.updates[item.update_id] = replace(
-        item, state="completed", completed_event_id=event.event_id, outcome=outcome
-    )
+    draft.updates[item.update_id] = replace(item, state="completed", completed_event_id=event.event_id, outcome=outcome)
     draft.info.updates_in_flight -= 1

@@ -124,23 +124,18 @@ def check_same_namespace(info: ExecutionInfo, namespace: str) -> None:
 
 
 def _where(attributes: Attributes, namespace: str) -> str:
-    return (
-        f"WorkflowId={attributes.workflow_id} WorkflowType={attributes.workflow_type.name} "
-        f"Namespace={namespace}"
-    )
+    return f"WorkflowId={attributes.workflow_id} WorkflowType={attributes.workflow_type.name} Namespace={namespace}"
 
 
 def _check_ids(attributes: Attributes, namespace: str) -> None:
     workflow_id, workflow_type = attributes.workflow_id, attributes.workflow_type.name
     if not workflow_id:
         raise InvalidArgument(
-            f"Required field WorkflowId is not set on {ON_COMMAND}. WorkflowType={workflow_type} "
-            f"Namespace={namespace}"
+            f"Required field WorkflowId is not set on {ON_COMMAND}. WorkflowType={workflow_type} Namespace={namespace}"
         )
     if not workflow_type:
         raise InvalidArgument(
-            f"Required field WorkflowType is not set on {ON_COMMAND}. WorkflowId={workflow_id} "
-            f"Namespace={namespace}"
+            f"Required field WorkflowType is not set on {ON_COMMAND}. WorkflowId={workflow_id} Namespace={namespace}"
         )
     if (length := id_size(workflow_id)) > ID_LIMIT:
         raise InvalidArgument(

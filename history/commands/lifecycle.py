@@ -111,9 +111,7 @@ def continue_workflow(ctx: CommandContext, command: Command) -> None:
     check_size(ctx, attributes.input, cause, f"{prefix} Input exceeds size limit.")
     if attributes.memo.ByteSize() > limits.memo_limit:
         raise terminates(cause, f"{prefix} Memo exceeds size limit.")
-    ctx.new_run = continue_as_new(
-        ctx.draft, attributes, policy=policy, completed_event_id=ctx.completed_event_id
-    )
+    ctx.new_run = continue_as_new(ctx.draft, attributes, policy=policy, completed_event_id=ctx.completed_event_id)
 
 
 def check_continue_as_new(

@@ -64,9 +64,7 @@ def update_message(ctx: CommandContext, message: ProtocolMessage) -> None:
         if name.startswith("temporal.api.update.v1."):
             raise ctx.bad(BAD_MESSAGE, f"Message type *update.{name.rpartition('.')[2]} not supported")
         raise ctx.bad(BAD_MESSAGE, f"unsupported protocol type {name.rpartition('.')[0]}")
-    check_size(
-        ctx, message.body.ByteSize(), BAD_MESSAGE, f"Message type {name} exceeds size limit."
-    )
+    check_size(ctx, message.body.ByteSize(), BAD_MESSAGE, f"Message type {name} exceeds size limit.")
     body = body_type()
     message.body.Unpack(body)
     _handle(ctx, message, body)

@@ -89,9 +89,7 @@ async def _record_started(
         recorded = await engine.update(
             namespace=info.namespace,
             workflow_id=info.workflow_id,
-            transition=lambda work: record_started(
-                work, info.run_id, initiated=initiated, child_run_id=child_run_id
-            ),
+            transition=lambda work: record_started(work, info.run_id, initiated=initiated, child_run_id=child_run_id),
             reason="RecordChildStarted",
         )
     except NotFound:  # the parent was deleted
@@ -105,9 +103,7 @@ async def _record_started(
     return recorded == "recorded"
 
 
-async def _record_failed(
-    engine: Engine, task: TransferTask, initiated: HistoryEvent, cause: Cause.ValueType
-) -> None:
+async def _record_failed(engine: Engine, task: TransferTask, initiated: HistoryEvent, cause: Cause.ValueType) -> None:
     await engine.update(
         namespace=task.namespace,
         workflow_id=task.workflow_id,

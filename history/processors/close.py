@@ -41,9 +41,7 @@ async def close_execution(engine: Engine, task: TransferTask) -> None:
         parent = WorkflowExecution(workflow_id=info.workflow_id, run_id=info.run_id)
         children = list(state.children.values())
         for first in range(0, len(children), AT_ONCE):
-            await asyncio.gather(
-                *[_apply_policy(engine, child, parent) for child in children[first : first + AT_ONCE]]
-            )
+            await asyncio.gather(*[_apply_policy(engine, child, parent) for child in children[first : first + AT_ONCE]])
     await engine.update(
         namespace=task.namespace,
         workflow_id=task.workflow_id,

@@ -147,9 +147,7 @@ def close_child(work: Workspace, request: ChildClosed) -> str:
         raise NotFound(NO_CHILD)
     add_event(
         draft,
-        child_end(
-            item, namespace_id=draft.info.namespace_id, child=request.child, close_event=request.close_event
-        ),
+        child_end(item, namespace_id=draft.info.namespace_id, child=request.child, close_event=request.close_event),
     )
     schedule_workflow_task(draft)
     return ""

@@ -134,9 +134,7 @@ def _replay(base: Draft, history: Sequence[HistoryEvent], *, run_id: str) -> Dra
     """A new run with copies of the events."""
     work = base.work
     draft = work.create(
-        blank_info(
-            work, run_id=run_id, request_id=base.info.create_request_id, namespace_id=base.info.namespace_id
-        )
+        blank_info(work, run_id=run_id, request_id=base.info.create_request_id, namespace_id=base.info.namespace_id)
     )
     for event in history:
         copy = HistoryEvent()

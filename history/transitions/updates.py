@@ -125,7 +125,9 @@ def _attach_callbacks(draft: Draft, request: Request) -> None:
     admitted, item = draft.admitted.get(update_id), draft.updates.get(update_id)
     if item is not None and item.state == "accepted":
         attach_callbacks(draft, request)
-    elif admitted is not None and admitted.sent and all(more.request_id != request.request_id for more in admitted.more):
+    elif (
+        admitted is not None and admitted.sent and all(more.request_id != request.request_id for more in admitted.more)
+    ):
         draft.admitted[update_id] = replace(admitted, more=(*admitted.more, request))
 
 
@@ -213,9 +215,7 @@ def _delivery(draft: Draft, task: WorkflowTask) -> TransferTask:
 # --- update with start
 
 
-def start_and_update(
-    work: Workspace, start: StartWorkflow, request: UpdateWorkflowExecutionRequest
-) -> StartAndUpdate:
+def start_and_update(work: Workspace, start: StartWorkflow, request: UpdateWorkflowExecutionRequest) -> StartAndUpdate:
     """Update the running workflow if the start allows that, or start one and update it. Raises MultiOperationFailed."""
     draft = work.find()
     if draft is not None and _is_updatable(draft, start, request.request.meta.update_id):
@@ -237,7 +237,8 @@ def _is_updatable(draft: Draft, start: StartWorkflow, update_id: str) -> bool:
         draft.info.create_request_id == start.request.request_id
         or item is not None
         or update_id in draft.admitted
-        or start.request.workflow_id_conflict_policy == WorkflowIdConflictPolicy.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
+        or start.request.workflow_id_conflict_policy
+        == WorkflowIdConflictPolicy.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
     )
 
 

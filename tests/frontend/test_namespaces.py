@@ -312,7 +312,9 @@ async def test_no_remote_cluster_can_be_added(setup: Setup) -> None:
     assert far.code == grpc.StatusCode.UNAVAILABLE
     assert far.message.startswith("Unable connect to remote cluster 127.0.0.1:1 with error: ")
     own = await setup.refused(op.AddOrUpdateRemoteClusterRequest(frontend_address=setup.address))
-    words = "Unable connect to remote cluster with invalid config: Cannot update current cluster metadata from rpc calls."
+    words = (
+        "Unable connect to remote cluster with invalid config: Cannot update current cluster metadata from rpc calls."
+    )
     assert own == Refusal(INVALID, words)
     async with serving(Setup(config=FrontendConfig(cluster_name="other"))) as other:
         refused = await setup.refused(op.AddOrUpdateRemoteClusterRequest(frontend_address=other.address))

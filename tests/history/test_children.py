@@ -99,9 +99,7 @@ def test_a_child_is_initiated_started_and_ends() -> None:
     assert not host.state.children
 
 
-@pytest.mark.parametrize(
-    "kind", ["COMPLETED", "FAILED", "TIMED_OUT", "CANCELED", "TERMINATED"]
-)
+@pytest.mark.parametrize("kind", ["COMPLETED", "FAILED", "TIMED_OUT", "CANCELED", "TERMINATED"])
 def test_each_end_of_a_child_has_its_event(kind: str) -> None:
     host, initiated = parent_with_child()
     record(host, initiated)

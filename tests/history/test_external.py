@@ -58,7 +58,9 @@ def test_a_signal_is_sent_and_confirmed() -> None:
 def test_a_signal_fails() -> None:
     host, initiated = sent(signal())
     run_id = host.info.run_id
-    cause = SignalExternalWorkflowExecutionFailedCause.SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_NAMESPACE_NOT_FOUND
+    cause = (
+        SignalExternalWorkflowExecutionFailedCause.SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_NAMESPACE_NOT_FOUND
+    )
     host.run(lambda work: record_sent(work, run_id, initiated=initiated, cause=cause))
     assert host.types()[5] == "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED"
     assert host.events[run_id][5].signal_external_workflow_execution_failed_event_attributes.cause == cause
@@ -77,7 +79,9 @@ def test_a_cancel_request_is_sent_and_confirmed() -> None:
 def test_a_cancel_request_fails() -> None:
     host, initiated = sent(cancel())
     run_id = host.info.run_id
-    cause = CancelExternalWorkflowExecutionFailedCause.CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_NAMESPACE_NOT_FOUND
+    cause = (
+        CancelExternalWorkflowExecutionFailedCause.CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_NAMESPACE_NOT_FOUND
+    )
     host.run(lambda work: record_sent(work, run_id, initiated=initiated, cause=cause))
     assert host.types()[5] == "REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED"
 

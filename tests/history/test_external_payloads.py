@@ -62,7 +62,10 @@ def event(kind: str, **attributes: Any) -> HistoryEvent:
         ),
         (event("marker_recorded", details={"d": several(outside(2))}), (1, 2)),
         (HistoryEvent(event_type=1, user_metadata=UserMetadata(summary=outside(4))), (1, 4)),
-        (event("workflow_execution_update_accepted", accepted_request={"input": {"args": several(outside(6))}}), (1, 6)),
+        (
+            event("workflow_execution_update_accepted", accepted_request={"input": {"args": several(outside(6))}}),
+            (1, 6),
+        ),
         (event("timer_fired", timer_id="t"), (0, 0)),
         (event("workflow_execution_signaled", input=several(Payload(data=b"\x1a\x02\x08\x01" * 9))), (0, 0)),
         (event("workflow_execution_signaled", input=several(Payload(data=b"x" * 9_000), outside(8))), (1, 8)),
@@ -91,7 +94,9 @@ def test_a_run_says_what_its_history_refers_to() -> None:
     host.start(input=several(outside(100)))
     host.do()
     host.start(
-        input=several(outside(1)), workflow_id_conflict_policy="WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING", request_id="b"
+        input=several(outside(1)),
+        workflow_id_conflict_policy="WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING",
+        request_id="b",
     )
     info = execution_info(host.info)
     assert (info.external_payload_count, info.external_payload_size_bytes) == (1, 100)

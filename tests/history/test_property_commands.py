@@ -54,7 +54,10 @@ def test_upserts_merge_and_a_null_removes(host: WorkerHost) -> None:
     assert host.visibility[host.info.run_id].search_attributes == host.info.search_attributes
     assert host.info.search_attributes["Int"].metadata["type"] == b"Int"
     written = host.attributes("upsert_workflow_search_attributes").search_attributes.indexed_fields
-    assert {name: value.metadata["type"] for name, value in written.items()} == {"Word": b"Keyword", "Words": b"KeywordList"}
+    assert {name: value.metadata["type"] for name, value in written.items()} == {
+        "Word": b"Keyword",
+        "Words": b"KeywordList",
+    }
 
 
 @pytest.mark.parametrize(

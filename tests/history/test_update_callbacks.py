@@ -118,7 +118,9 @@ def test_a_later_caller_attaches_more_to_an_accepted_update_once() -> None:
     assert (attached.update_id, attached.attached_request_id, event.worker_may_ignore) == ("U", "r2", True)
     complete(host)
     assert states(host) == {"a": "scheduled", "b": "scheduled"}
-    assert f"eventType={ATTACHED}&referenceType=RequestIdReference&requestID=r2" in sent(host, "b").headers["nexus-link"]
+    assert (
+        f"eventType={ATTACHED}&referenceType=RequestIdReference&requestID=r2" in sent(host, "b").headers["nexus-link"]
+    )
 
 
 def test_those_attached_while_a_worker_has_a_task_are_made_as_well() -> None:
@@ -203,7 +205,9 @@ def test_an_update_that_a_reset_admitted_again_is_accepted_with_one_callback() -
 
 def test_too_many_are_refused() -> None:
     host = accepted(*(f"n{number}" for number in range(32)))
-    with pytest.raises(FailedPrecondition, match=r"more than 32 callbacks to a workflow \(32 callbacks already attached\)"):
+    with pytest.raises(
+        FailedPrecondition, match=r"more than 32 callbacks to a workflow \(32 callbacks already attached\)"
+    ):
         update(host, "r2", "b")
 
 

@@ -192,9 +192,7 @@ def test_a_reset_with_such_an_override_does_nothing() -> None:
     run_id = host.info.run_id
     change = {"workflow_execution_options": {"versioning_override": pinned()}, "update_mask": {"paths": ["priority"]}}
     operation = PostResetOperation(update_workflow_options=change)
-    assert refused(
-        FailedPrecondition, lambda: reset(host, 4, post_reset_operations=[operation])
-    ) == not_there("dep:v9")
+    assert refused(FailedPrecondition, lambda: reset(host, 4, post_reset_operations=[operation])) == not_there("dep:v9")
     assert host.info.run_id == run_id
 
 

@@ -47,7 +47,9 @@ async def prepared(address: str) -> Server:
             AddSearchAttributesRequest(namespace=NAMESPACE, search_attributes=added)
         )
     wanted = [info for info in RUNS if info.execution.workflow_id not in BY_ITSELF and info.task_queue != "later"]
-    runs = [(info, await started(server, info)) for info in sorted(wanted, key=lambda info: info.start_time.ToNanoseconds())]
+    runs = [
+        (info, await started(server, info)) for info in sorted(wanted, key=lambda info: info.start_time.ToNanoseconds())
+    ]
     taken: dict[str, Any] = {}
     for info, run in sorted(runs, key=lambda pair: pair[0].close_time.ToNanoseconds()):
         await ended(server, info, run, taken)
@@ -88,20 +90,31 @@ async def families(server: Server, runs: dict[str, Run]) -> None:
     parent = runs["parent-1"]
     for child, queue in (("child-1", "children"), ("grandchild-1", "grandchildren")):
         begin = command(
-            "start_child_workflow_execution", workflow_id=child, workflow_type={"name": "Child"}, task_queue={"name": queue}
+            "start_child_workflow_execution",
+            workflow_id=child,
+            workflow_type={"name": "Child"},
+            task_queue={"name": queue},
         )
         await server.do(parent, begin)
         await server.reached(parent, "CHILD_WORKFLOW_EXECUTION_STARTED")
         parent = Run(child, "", queue)
     paused = runs["paused-1"]
     await server.call(
-        "PauseWorkflowExecution", workflow_id=paused.workflow_id, run_id=paused.run_id, identity="t", reason="r", request_id="p"
+        "PauseWorkflowExecution",
+        workflow_id=paused.workflow_id,
+        run_id=paused.run_id,
+        identity="t",
+        reason="r",
+        request_id="p",
     )
 
 
 async def settled(server: Server, number: int) -> None:
     async with asyncio.timeout(SETTLED_S):
-        for query, expected in (("TemporalNamespaceDivision IS NULL OR RunId != ''", number), ("CloseTime IS NOT NULL", 6)):
+        for query, expected in (
+            ("TemporalNamespaceDivision IS NULL OR RunId != ''", number),
+            ("CloseTime IS NOT NULL", 6),
+        ):
             while (await server.call("CountWorkflowExecutions", query=query)).count != expected:
                 pass
 

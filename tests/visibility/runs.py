@@ -16,9 +16,7 @@ from visibility.store import SqlVisibilityStore
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAMESPACE = "default"
-CUSTOM = {
-    f"Custom{name}": name for name in ("Text", "Keyword", "Int", "Double", "Bool", "Datetime", "KeywordList")
-}
+CUSTOM = {f"Custom{name}": name for name in ("Text", "Keyword", "Int", "Double", "Bool", "Datetime", "KeywordList")}
 
 
 def run(

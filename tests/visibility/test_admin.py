@@ -102,7 +102,9 @@ def test_the_page_of_a_run(reader: Client) -> None:
     assert reader.get(f"{LIST}gone-run/change/").status_code == 302
 
 
-@pytest.mark.parametrize("asked", [{}, {"namespace": "default"}, {"namespace": "default", "status": "Failed"}, {"q": "order"}])
+@pytest.mark.parametrize(
+    "asked", [{}, {"namespace": "default"}, {"namespace": "default", "status": "Failed"}, {"q": "order"}]
+)
 def test_indexes_serve_the_lists(reader: Client, django_connection: Any, asked: dict[str, str]) -> None:
     with CaptureQueriesContext(django_connection) as queries:
         page(reader, **asked)

@@ -27,7 +27,11 @@ KEYWORDS = "Keyword type search attribute"
             'invalid expression: invalid value type for search attribute CustomInt of type Int: "it\'s" (type: string)',
             18,
         ),
-        ("CustomText = ' '", "invalid expression: no tokens found filtering on Text type search attribute CustomText", 14),
+        (
+            "CustomText = ' '",
+            "invalid expression: no tokens found filtering on Text type search attribute CustomText",
+            14,
+        ),
         ("ExecutionStatus = 'foo'", "invalid expression: invalid ExecutionStatus value 'foo'", 19),
         ("ExecutionStatus = 99", "invalid expression: invalid ExecutionStatus value 99", 19),
         ("StartTime > 'foo'", "invalid expression: unable to parse datetime 'foo'", 13),

@@ -44,7 +44,12 @@ FLOATS = st.sampled_from([0.0, 0.1, -1.5, 1e300, 5e-324, 1.0, 2.0**53])
 NUMBERS = INTEGERS | FLOATS
 WORDS = st.lists(st.sampled_from(["fox", "FOX", "Füchse", "fuchse", "a", "1"]), min_size=1, max_size=3)
 STORED_TIMES = st.sampled_from(
-    ["2026-01-01T00:00:00Z", "2026-01-01T02:00:00.0000001+02:00", "2025-12-31T23:59:59.999999999Z", "0001-01-01T00:00:00Z"]
+    [
+        "2026-01-01T00:00:00Z",
+        "2026-01-01T02:00:00.0000001+02:00",
+        "2025-12-31T23:59:59.999999999Z",
+        "0001-01-01T00:00:00Z",
+    ]
 ).map(stored_time)
 
 KEYWORDS = ("WorkflowId", "WorkflowType", "TaskQueue", "RunId", "ParentWorkflowId", "RootWorkflowId", "RootRunId")
@@ -72,7 +77,9 @@ def runs(draw: st.DrawFn) -> VisibilityIntent:
         run_id="",
         workflow_type=draw(KEYS),
         task_queue=draw(KEYS),
-        status=draw(st.sampled_from(closed_statuses if closed else [STATUS_NUMBER["Running"], STATUS_NUMBER["Paused"]])),
+        status=draw(
+            st.sampled_from(closed_statuses if closed else [STATUS_NUMBER["Running"], STATUS_NUMBER["Paused"]])
+        ),
         start_time=start,
         execution_time=execution,
         close_time=close,
@@ -179,9 +186,11 @@ LEAVES = (
 )
 CONDITIONS = st.recursive(
     LEAVES,
-    lambda inner: st.builds(c.Not, inner)
-    | st.lists(inner, min_size=2, max_size=3).map(tuple).map(c.And)
-    | st.lists(inner, min_size=2, max_size=3).map(tuple).map(c.Or),
+    lambda inner: (
+        st.builds(c.Not, inner)
+        | st.lists(inner, min_size=2, max_size=3).map(tuple).map(c.And)
+        | st.lists(inner, min_size=2, max_size=3).map(tuple).map(c.Or)
+    ),
     max_leaves=5,
 )
 

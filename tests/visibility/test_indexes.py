@@ -62,7 +62,9 @@ async def fill(store: SqlVisibilityStore, name: str, type_name: str) -> None:
         "Text": "word{}".format,
         "KeywordList": lambda n: [f"item-{n}"],
     }[type_name]
-    await store.apply([run(f"{name}-{n}", closed=n, attributes={name: values(n)} if n % 3 == 0 else {}) for n in range(RUNS)])
+    await store.apply(
+        [run(f"{name}-{n}", closed=n, attributes={name: values(n)} if n % 3 == 0 else {}) for n in range(RUNS)]
+    )
     await store.gather_statistics()
 
 
@@ -103,7 +105,9 @@ async def test_the_servers_own_attributes(store: SqlVisibilityStore, name: str) 
 
 
 ITEMS = Query(
-    "items", "SELECT attribute, item, run_id FROM visibility_items ORDER BY 1, 2, 3", postgresql="SELECT '', '', '' LIMIT 0"
+    "items",
+    "SELECT attribute, item, run_id FROM visibility_items ORDER BY 1, 2, 3",
+    postgresql="SELECT '', '', '' LIMIT 0",
 )
 
 
@@ -112,7 +116,9 @@ async def test_the_table_of_items_follows_the_rows(store: SqlVisibilityStore) ->
         if store._database.dialect == "sqlite":
             assert await store._database.fetch(ITEMS) == list(items)
 
-    await store.apply([run("a", attributes={"CustomKeywordList": ["x", "x", "y"], "CustomText": "The fox", "CustomInt": 5})])
+    await store.apply(
+        [run("a", attributes={"CustomKeywordList": ["x", "x", "y"], "CustomText": "The fox", "CustomInt": 5})]
+    )
     await store.apply([run("b", attributes={"CustomKeyword": "x"})])
     words = [("CustomText", "fox", "a"), ("CustomText", "the", "a")]
     await expect(("CustomKeywordList", "x", "a"), ("CustomKeywordList", "y", "a"), *words)
@@ -139,6 +145,6 @@ async def test_an_unfinished_index_is_made_again(store: SqlVisibilityStore) -> N
 
 def test_names_may_hold_anything() -> None:
     for dialect in ("sqlite", "postgresql"):
-        made = create_statement(Attribute("it's 100% \"odd\"" * 30, "Keyword"), dialect=dialect)
+        made = create_statement(Attribute('it\'s 100% "odd"' * 30, "Keyword"), dialect=dialect)
         assert "it''s 100% " in made
     assert index_name(Attribute("a" * 1_000, "Text")) != index_name(Attribute("a" * 1_000, "Keyword"))

@@ -41,7 +41,8 @@ def test_a_duration(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "foo", "1x", "1 h", "h", "-", "1h-5m", "00:00", "00:60:00", "00:00:60", "1e5s", "300000h30000000h", "٣s"]
+    "text",
+    ["", "foo", "1x", "1 h", "h", "-", "1h-5m", "00:00", "00:60:00", "00:00:60", "1e5s", "300000h30000000h", "٣s"],
 )
 def test_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match="duration"):

@@ -6,25 +6,23 @@ import common.fields
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='ClusterMember',
+            name="ClusterMember",
             fields=[
-                ('member', common.fields.KeyField(primary_key=True, serialize=False)),
-                ('role', models.TextField()),
-                ('host', models.TextField()),
-                ('address', models.TextField()),
-                ('started_at', models.DateTimeField()),
-                ('heartbeat_at', models.DateTimeField()),
+                ("member", common.fields.KeyField(primary_key=True, serialize=False)),
+                ("role", models.TextField()),
+                ("host", models.TextField()),
+                ("address", models.TextField()),
+                ("started_at", models.DateTimeField()),
+                ("heartbeat_at", models.DateTimeField()),
             ],
             options={
-                'db_table': 'cluster_members',
+                "db_table": "cluster_members",
             },
         ),
     ]

@@ -68,7 +68,7 @@ def statements(vendor, version):
         if vendor == "sqlite":
             if is_list:
                 continue
-            value = f"json_extract(\"search_attributes\", '$.\"{name}\"')"
+            value = f'json_extract("search_attributes", \'$."{name}"\')'
             order = f"COALESCE(close_time, '{NEVER}') DESC, start_time DESC, run_id"
             yield f"CREATE INDEX IF NOT EXISTS {index} ON visibility (namespace, {value}, {order}) WHERE {value} IS NOT NULL"
             continue

@@ -46,7 +46,14 @@ class SqliteDialect:
         """Never null. Triggers keep the table of items, see the migration on predefined attributes."""
         of_attribute = f"i.attribute = {literal(attribute.name)}"
         of_run = "i.run_id = visibility.run_id"
-        rows = Sql("SELECT 1 FROM visibility_items i WHERE ", of_attribute, " AND i.item = ", Param(hidden(item)), " AND ", of_run)
+        rows = Sql(
+            "SELECT 1 FROM visibility_items i WHERE ",
+            of_attribute,
+            " AND i.item = ",
+            Param(hidden(item)),
+            " AND ",
+            of_run,
+        )
         return Sql("EXISTS (", rows, ")")
 
     def has_phrase(self, attribute: Attribute, phrase: tuple[str, ...]) -> Sql:

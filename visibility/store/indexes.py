@@ -52,7 +52,9 @@ async def make_index(database: Database, *, name: str, type_name: str) -> None:
         await database.execute(_once(f"DROP INDEX CONCURRENTLY IF EXISTS {index}"))
     if database.dialect == "sqlite":
         # First: whoever notices the new index reads this, too.
-        await database.transact([Statement(_FORGET, [(index,)]), Statement(_DESCRIBE, [("visibility", index, _VALUES)])])
+        await database.transact(
+            [Statement(_FORGET, [(index,)]), Statement(_DESCRIBE, [("visibility", index, _VALUES)])]
+        )
     await database.execute(_once(create_statement(attribute, dialect=database.dialect)))
     if await database.fetch(_KNOWS_EXPRESSIONS):
         value = _indexed_value(attribute, dialect=database.dialect)

@@ -32,7 +32,11 @@ class Command(BaseCommand):
             found -= differing
             self.stdout.write(f"read model: {repaired} rows repaired, {len(miscounted)} counts")
         wrong = [] if repairs else [f"counts of the read model: {text}" for text in miscounted]
-        for text in [*orphans(), *wrong, *([] if repairs else named("visibility", [intent.run_id for intent in shown]))]:
+        for text in [
+            *orphans(),
+            *wrong,
+            *([] if repairs else named("visibility", [intent.run_id for intent in shown])),
+        ]:
             found += 1
             self.stdout.write(text)
         summary = f"{totals.runs} runs with {totals.events} events: {found} differences"
