@@ -19,7 +19,7 @@ SHAPE = Shape(sdk=12, raw=12, pace=timedelta(milliseconds=150), baseline_s=10, s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=600, help="about how long the faults go on (600)")
+    parser.add_argument("--seconds", type=float, default=600, help="how long the faults go on at least (600)")
     parser.add_argument("--seed", type=int, default=None, help="of the plan; drawn when not given")
     parser.add_argument("--only", default="", help="faults that begin so: usurp, 'freeze         frontend', …")
     parser.add_argument("--short", action="store_true", help="the plan of the test instead")
