@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.db import connections
-from django.db.utils import load_backend
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.html import escape
@@ -30,6 +27,7 @@ from tests.contract import samples
 from tests.contract.samples import NOW
 from tests.contract.test_task_store import append, task
 from tests.databases import django_entry
+from tests.django_default import default_database, reader_client
 
 RUN = "0195a0b0-0000-7000-8000-000000000001"
 OLDER = "0195a0a0-0000-7000-8000-000000000002"
@@ -136,22 +134,13 @@ def django_connection(module_database_url: str, django_db_blocker: Any) -> Itera
     """Django's default database is the filled one."""
     entry = django_entry(module_database_url)
     asyncio.run(fill(database_of(entry)))
-    before = connections["default"]
-    complete = connections.configure_settings({"default": entry})["default"]
-    with django_db_blocker.unblock():
-        connection = load_backend(complete["ENGINE"]).DatabaseWrapper(complete, "default")
-        connections["default"] = connection
-        User.objects.create_superuser("reader", password="secret")
+    with default_database(entry, blocker=django_db_blocker) as connection:
         yield connection
-        connection.close()
-        connections["default"] = before
 
 
 @pytest.fixture
 def reader(django_connection: Any) -> Client:
-    client = Client()
-    client.force_login(User.objects.get(username="reader"))
-    return client
+    return reader_client()
 
 
 def plans(connection: Any, queries: CaptureQueriesContext) -> list[str]:

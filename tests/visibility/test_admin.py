@@ -8,14 +8,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.contrib.auth.models import User
-from django.db import connections
-from django.db.utils import load_backend
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from common.database.opening import database_of
 from tests.databases import django_entry
+from tests.django_default import default_database, reader_client
 from tests.visibility.runs import run
 from visibility.store import open_visibility_store
 
@@ -40,22 +38,13 @@ def django_connection(module_database_url: str, django_db_blocker: Any) -> Itera
     """Django's default database is the filled one."""
     entry = django_entry(module_database_url)
     asyncio.run(fill(entry))
-    before = connections["default"]
-    complete = connections.configure_settings({"default": entry})["default"]
-    with django_db_blocker.unblock():
-        connection = load_backend(complete["ENGINE"]).DatabaseWrapper(complete, "default")
-        connections["default"] = connection
-        User.objects.create_superuser("reader", password="secret")
+    with default_database(entry, blocker=django_db_blocker) as connection:
         yield connection
-        connection.close()
-        connections["default"] = before
 
 
 @pytest.fixture
 def reader(django_connection: Any) -> Client:
-    client = Client()
-    client.force_login(User.objects.get(username="reader"))
-    return client
+    return reader_client()
 
 
 def page(reader: Client, **asked: str) -> str:
