@@ -138,7 +138,8 @@ class Committer(Service):
 
     async def _gather(self) -> None:
         """Let join what is about to come. A busy server's commits then hold several times as much, and each costs the same
-        fence checks, statements and wake-ups whatever it holds; alone, an operation waits for nothing."""
+        fence checks, statements and wake-ups whatever it holds. Alone, an operation waits for nothing, but for the first one
+        after a busy time."""
         if self._last_size >= BUSY_BATCH and self._config.commit_gather and len(self._queue) < BATCH_LIMIT:
             await self._clock.sleep(self._config.commit_gather)
         for _ in range(GATHERING_TURNS):
