@@ -10,8 +10,10 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from msgspec import field
+from temporalio.api.activity.v1 import ActivityOptions
 from temporalio.api.common.v1 import (
     Callback,
+    Header,
     Link,
     Payload,
     Payloads,
@@ -22,6 +24,7 @@ from temporalio.api.common.v1 import (
 from temporalio.api.enums.v1 import (
     ContinueAsNewInitiator,
     ParentClosePolicy,
+    RetryState,
     SuggestContinueAsNewReason,
     WorkflowExecutionStatus,
 )
@@ -34,6 +37,7 @@ from temporalio.api.update.v1 import Request as UpdateRequest
 from temporalio.api.workflow.v1 import ResetPointInfo, VersioningOverride
 
 from common.contracts.visibility import VisibilityIntent as VisibilityIntent
+from common.archetypes import Archetype
 from common.protos import ZERO
 from common.records import Record
 
@@ -96,13 +100,17 @@ class ExecutionInfo(Record, kw_only=True):
     namespace: str
     namespace_id: str = ""
     workflow_id: str
+    archetype: Archetype = ""
+    """Empty for a workflow's run; else what kind of execution without a workflow this is, see `common.archetypes`."""
     run_id: str
+    """Of another archetype its key."""
     shard_id: int
     workflow_type: str
     task_queue: str
     status: WorkflowExecutionStatus.ValueType = RUNNING
     next_event_id: int = 1
     started_at: datetime
+    """An execution without events counts its changes here: 1 once it is there."""
     original_started_at: datetime | None = None
     """When the run began that this one's history is a copy of; None for a run that was not made by a reset."""
     execution_time: datetime
@@ -247,6 +255,43 @@ class ActivityItem(Record, kw_only=True):
     priority: Priority | None = None
     use_workflow_build_id: bool = False
 
+    heartbeat_count: int = 0
+    """Counted of an activity without a workflow only."""
+    delay_requested: bool = False
+    """Whether the back-off is one that its worker asked for; noted of an activity without a workflow only."""
+
+
+class ActivityExecution(Record, kw_only=True):
+    """What an activity without a workflow has beside its one `ActivityItem`, which stays after its end."""
+
+    input: Payloads | None = None
+    header: Header | None = None
+    original_options: ActivityOptions
+    start_delay: timedelta = ZERO
+    first_started_at: datetime | None = None
+    """When a worker first got it; resets change nothing of that."""
+    sdk_name: str = ""
+    sdk_version: str = ""
+    restores_options: bool = False
+    """A reset that waits for the present attempt's end restores the original options."""
+    stays_paused: bool = False
+    """… and leaves it paused."""
+
+    result: Payloads | None = None
+    """Of a completed one."""
+    failure: Failure | None = None
+    """How it closed otherwise."""
+    retry_state: RetryState.ValueType = RetryState.RETRY_STATE_UNSPECIFIED
+
+    cancel_identity: str = ""
+    cancel_reason: str = ""
+    cancel_request_id: str = ""
+    terminate_request_id: str = ""
+    pause_request_id: str = ""
+    """Of the last one, as are those below: a repeated request changes nothing."""
+    unpause_request_id: str = ""
+    reset_request_id: str = ""
+    options_request_id: str = ""
 
 class TimerItem(Record, kw_only=True):
     """A pending user timer; key: its timer id."""

@@ -19,6 +19,7 @@ from temporalio.api.update.v1 import Request as UpdateRequest
 from common.errors import TemporalError
 from common.records import Record
 from history.records import (
+    ActivityExecution,
     ActivityItem,
     BufferedEvent,
     CallbackItem,
@@ -164,6 +165,7 @@ PERSISTED: dict[str, tuple[str, type[Record], type]] = {
     "buffered": ("bufferedEvent", BufferedEvent, int),
     "request_ids": ("requestId", RequestIdItem, str),
     "callbacks": ("callback", CallbackItem, int),
+    "activity_executions": ("activityExecution", ActivityExecution, str),
 }
 """Attribute of the state → `kind` in `pending_items`, its record, and the type of its key."""
 
@@ -184,6 +186,8 @@ class ExecutionState(Struct, kw_only=True):
     buffered: dict[int, BufferedEvent] = field(default_factory=dict)
     request_ids: dict[str, RequestIdItem] = field(default_factory=dict)
     callbacks: dict[int, CallbackItem] = field(default_factory=dict)
+    activity_executions: dict[str, ActivityExecution] = field(default_factory=dict)
+    """Of an activity without a workflow: one, its key empty."""
 
     # derived or in memory only
     activity_ids: dict[str, int] = field(default_factory=dict)
@@ -218,6 +222,7 @@ class Draft:
     buffered: ItemMap[int, BufferedEvent]
     request_ids: ItemMap[str, RequestIdItem]
     callbacks: ItemMap[int, CallbackItem]
+    activity_executions: ItemMap[str, ActivityExecution]
     activity_ids: ItemMap[str, int]
     admitted: ItemMap[str, AdmittedUpdate]
 

@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 from temporalio.api.rules.v1 import WorkflowRule
 
+from common.archetypes import NAMES, archetype_of, business_id
 from common.errors import NotFound
 from common.ids import uuid7
 from history.config import HistoryConfig
@@ -40,6 +41,9 @@ class EventsMissing(Exception):
 
 def run_not_found(*, workflow_id: str, run_id: str = "") -> NotFound:
     """As upstream words it: for the current run of a workflow id, and for a run that was named."""
+    archetype = archetype_of(workflow_id)
+    if archetype:
+        return NotFound(f"{NAMES[archetype]} not found for ID: {business_id(workflow_id)}")
     if run_id:
         return NotFound(f'workflow execution not found for workflow ID "{workflow_id}" and run ID "{run_id}"')
     return NotFound(f"workflow not found for ID: {workflow_id}")

@@ -11,6 +11,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import WorkflowExecutionStatus
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 
+from common.archetypes import Archetype
 from common.records import Record
 
 RUNNING = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
@@ -76,16 +77,18 @@ class VisibilityClient(Protocol):
         page_size: int,
         next_page_token: bytes,
         custom_attributes: Mapping[str, str],
+        archetype: Archetype = "",
     ) -> ListPage:
         """The runs that a filter in upstream's language finds, in upstream's order.
 
         `custom_attributes` are the namespace's own search attributes, name → type name (Keyword, Int, …). Raises
         InvalidArgument that names what is wrong with the query or the token. A page may be empty and not the last.
+        `archetype`: executions of that kind instead, whose id and type the filter calls by their own names.
         """
         ...
 
     async def count_workflow_executions(
-        self, *, namespace: str, query: str, custom_attributes: Mapping[str, str]
+        self, *, namespace: str, query: str, custom_attributes: Mapping[str, str], archetype: Archetype = ""
     ) -> CountResult:
         """How many runs the filter finds, and with GROUP BY how many for each value."""
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from temporalio.api.common.v1 import Payload
 
+from common.archetypes import DIVISIONS, business_id
 from history.records import ExecutionInfo, VisibilityIntent
 from history.state import Draft
 
@@ -24,6 +25,8 @@ def visibility_of(info: ExecutionInfo, *, task_id: int, transitions: int) -> Vis
     """As upstream, length, size and transitions of the history, and what it refers to, are shown once the run has closed."""
     closed = info.closed_at is not None
     parent = info.parent
+    if info.archetype:
+        return _of_archetype(info, task_id=task_id, transitions=transitions)
     return VisibilityIntent(
         task_id=task_id,
         namespace=info.namespace,
@@ -43,6 +46,29 @@ def visibility_of(info: ExecutionInfo, *, task_id: int, transitions: int) -> Vis
         root_workflow_id=info.root_workflow_id,
         root_run_id=info.root_run_id,
         search_attributes=_with_external_payloads(info) if closed else info.search_attributes,
+        memo=info.memo,
+    )
+
+
+def _of_archetype(info: ExecutionInfo, *, task_id: int, transitions: int) -> VisibilityIntent:
+    """In a division of its own, so that it is in no list of workflows, under the id that its client knows."""
+    closed = info.closed_at is not None
+    division = Payload(
+        metadata={"encoding": b"json/plain", "type": b"Keyword"}, data=f'"{DIVISIONS[info.archetype]}"'.encode()
+    )
+    return VisibilityIntent(
+        task_id=task_id,
+        namespace=info.namespace,
+        workflow_id=business_id(info.workflow_id),
+        run_id=info.run_id,
+        workflow_type=info.workflow_type,
+        task_queue=info.task_queue,
+        status=info.status,
+        start_time=info.started_at,
+        execution_time=info.execution_time,
+        close_time=info.closed_at,
+        state_transition_count=transitions if closed else 0,
+        search_attributes={**info.search_attributes, "TemporalNamespaceDivision": division},
         memo=info.memo,
     )
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 from google.protobuf.message import Message
 
+from common.archetypes import ACTIVITY, key_of
 from common.contracts.matching import AddTask
 from common.contracts.tokens import QueryToken, TaskToken, decode_token
 from common.ids import shard_for
@@ -58,6 +59,8 @@ def _execution_of(method: Method) -> Callable[[Named], tuple[str, str]]:
     fields = _fields(method)
     if "task_token" in fields:
         return lambda named: _by_token(named["request"].task_token)
+    if {"namespace", "activity_id"} <= fields:
+        return lambda named: (named["request"].namespace, _of_activity(named["request"]))
     if {"namespace", "workflow_id"} <= fields:
         return lambda named: (named["request"].namespace, named["request"].workflow_id)
     for name in _EXECUTIONS:
@@ -74,6 +77,11 @@ def _execution_of(method: Method) -> Callable[[Named], tuple[str, str]]:
 
 def _by_execution(name: str) -> Callable[[Named], tuple[str, str]]:
     return lambda named: (named["request"].namespace, getattr(named["request"], name).workflow_id)
+
+
+def _of_activity(request: Any) -> str:
+    """An activity's workflow, or the activity itself when it has none."""
+    return getattr(request, "workflow_id", "") or key_of(ACTIVITY, request.activity_id)
 
 
 def _by_token(data: bytes) -> tuple[str, str]:

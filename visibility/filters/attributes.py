@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from common.archetypes import ACTIVITY, Archetype
 from common.filters.errors import QueryError
 from common.filters.syntax import Column
 from common.search_attributes import PREDEFINED, SYSTEM
@@ -35,10 +36,18 @@ DIVISION = Attribute("TemporalNamespaceDivision", "Keyword", _COLUMNS["TemporalN
 """A run in a division is a run of the server's own; lists leave them out unless the query speaks of divisions."""
 
 
-def resolve(column: Column, custom: Mapping[str, str]) -> Attribute:
+_OF_ARCHETYPE: dict[Archetype, dict[str, str]] = {
+    ACTIVITY: {"ActivityId": "workflow_id", "ActivityType": "workflow_type"},
+}
+"""What executions that are not workflows call their id and type, all of type Keyword."""
+
+
+def resolve(column: Column, custom: Mapping[str, str], archetype: Archetype = "") -> Attribute:
     """`custom`: the namespace's own attributes, name → type name. A custom attribute comes before an alias; the prefix
     Temporal may be left out or put before. Raises QueryError for an unknown name."""
     name = column.name
+    if archetype and (own := _OF_ARCHETYPE[archetype].get(name)):
+        return Attribute(name, "Keyword", own)
     if name not in SYSTEM and name not in PREDEFINED and name in custom:
         return Attribute(name, custom[name])
     for candidate in (name, _PREFIX + name, name.removeprefix(_PREFIX)):

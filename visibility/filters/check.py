@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from common.archetypes import DIVISIONS, Archetype
 from common.filters import syntax
 from common.filters.errors import QueryError, invalid, unsupported
 from common.filters.parser import parse
@@ -41,8 +42,10 @@ _GROUPABLE = ("ExecutionStatus", "TemporalNamespaceDivision")
 _DEEPEST = 200
 
 
-def read_filter(query: str, custom: Mapping[str, str], *, group_by_any_keyword: bool = False) -> Filter:
-    """`custom`: the namespace's own attributes, name → type name. Raises QueryError.
+def read_filter(
+    query: str, custom: Mapping[str, str], *, group_by_any_keyword: bool = False, archetype: Archetype = ""
+) -> Filter:
+    """`custom`: the namespace's own attributes, name → type name. `archetype`: of which executions. Raises QueryError.
 
     Upstream groups by a run's status or division only; `group_by_any_keyword` allows every attribute of type Keyword.
     """
@@ -51,12 +54,12 @@ def read_filter(query: str, custom: Mapping[str, str], *, group_by_any_keyword: 
         raise unsupported("'LIMIT' clause", position=parsed.limit.position)
     if parsed.other_clause:
         raise unsupported(f"'{parsed.other_clause}' clause")
-    checker = _Checker(custom)
+    checker = _Checker(custom, archetype)
     where = None if parsed.where is None else checker.condition(parsed.where)
     group_by = checker.group_by(parsed.group_by, any_keyword=group_by_any_keyword)
     checker.order_by(parsed.order_by)
-    if not checker.mentions_division:
-        default = IsNull(DIVISION)
+    if archetype or not checker.mentions_division:
+        default = Compare(DIVISION, "=", DIVISIONS[archetype]) if archetype else IsNull(DIVISION)
         where = default if where is None else And((where, default))
     return Filter(where=where, group_by=group_by)
 
@@ -64,8 +67,9 @@ def read_filter(query: str, custom: Mapping[str, str], *, group_by_any_keyword: 
 class _Checker:
     """Walks one query's tree; remembers whether it speaks of divisions."""
 
-    def __init__(self, custom: Mapping[str, str]) -> None:
+    def __init__(self, custom: Mapping[str, str], archetype: Archetype) -> None:
         self._custom = custom
+        self._archetype: Archetype = archetype
         self._depth = 0
         self.mentions_division = False
 
@@ -104,7 +108,7 @@ class _Checker:
     def attribute(self, node: syntax.Node) -> Attribute:
         if not isinstance(node, syntax.Column):
             raise invalid(f"must be a column name but was {node.kind}", position=node.position)
-        attribute = resolve(node, self._custom)
+        attribute = resolve(node, self._custom, self._archetype)
         if attribute == DIVISION:
             self.mentions_division = True
         return attribute

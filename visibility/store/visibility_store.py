@@ -12,6 +12,7 @@ import msgspec
 from temporalio.api.common.v1 import Payload
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 
+from common.archetypes import Archetype
 from common.clock import Clock
 from common.codec import CodecError
 from common.contracts.visibility import CountGroup, CountResult, ListPage, VisibilityIntent
@@ -85,9 +86,10 @@ class SqlVisibilityStore:
         page_size: int,
         next_page_token: bytes,
         custom_attributes: Mapping[str, str],
+        archetype: Archetype = "",
     ) -> ListPage:
         place = read_token(next_page_token)
-        read = self._filter(query, custom_attributes)
+        read = self._filter(query, custom_attributes, archetype)
         way, where = await self._way(read, namespace)
         dialect = self._database.dialect
         rows: list[Row] = []
@@ -100,9 +102,9 @@ class SqlVisibilityStore:
         return ListPage(executions=executions, next_page_token=token)
 
     async def count_workflow_executions(
-        self, *, namespace: str, query: str, custom_attributes: Mapping[str, str]
+        self, *, namespace: str, query: str, custom_attributes: Mapping[str, str], archetype: Archetype = ""
     ) -> CountResult:
-        read = self._filter(query, custom_attributes)
+        read = self._filter(query, custom_attributes, archetype)
         group_by = read.group_by
         rows = await self._database.fetch(*await self._count(read, namespace))
         if group_by is None:
@@ -151,11 +153,11 @@ class SqlVisibilityStore:
         read = self._filter(query, custom_attributes)
         return await explained(self._database, *self._page(*await self._way(read, namespace), limit=page_size))
 
-    def _filter(self, query: str, custom: Mapping[str, str]) -> Filter:
+    def _filter(self, query: str, custom: Mapping[str, str], archetype: Archetype = "") -> Filter:
         # Here, not above: a process pays for the parser when the first query comes.
         from visibility.filters import read_filter
 
-        return read_filter(query, custom, group_by_any_keyword=self._group_by_any_keyword)
+        return read_filter(query, custom, group_by_any_keyword=self._group_by_any_keyword, archetype=archetype)
 
     async def _way(self, read: Filter, namespace: str, *, counting: bool = False) -> tuple[Way, Where]:
         """How to read (or count) what the filter finds, and its condition."""
