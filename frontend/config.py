@@ -68,6 +68,12 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     """Of a namespace."""
     concurrent_batches: int = 1
     """Batches that may run in a namespace at the same time."""
+    operation_token_limit: int = 4_096
+    endpoint_name_limit: int = 200
+    endpoint_url_limit: int = 4 * 1024
+    endpoint_description_limit: int = 20_000
+    endpoint_page: int = 100
+    endpoint_page_limit: int = 1_000
     history_page: int = 256
     visibility_page: int = 1_000
     min_retention: timedelta = timedelta(hours=1)

@@ -41,6 +41,7 @@ class NamespaceRule(Enum):
     NAMED = "by name"
     OF_TASK = "by its task token, and by name if it likes"
     OF_QUERY = "by its query task token, and by name if it likes"
+    OF_NEXUS = "by its Nexus task token, and by name if it likes"
     OWN = "the method checks it itself"
 
 
@@ -56,6 +57,11 @@ _OWN = frozenset(
         "ListSearchAttributes",
     )
 )
+_OF_OTHER_TASKS = {
+    "RespondQueryTaskCompleted": NamespaceRule.OF_QUERY,
+    "RespondNexusTaskCompleted": NamespaceRule.OF_NEXUS,
+    "RespondNexusTaskFailed": NamespaceRule.OF_NEXUS,
+}
 # Starting anything new is for registered namespaces only.
 # Source: allowedNamespaceStatesPerAPI in upstream's common/rpc/interceptor/namespace_validator.go.
 _REGISTERED_ONLY = frozenset(("StartWorkflowExecution", "SignalWithStartWorkflowExecution"))
@@ -106,8 +112,7 @@ def _rule(method: MethodDescriptor) -> NamespaceRule:
     if method.name in _OWN:
         return NamespaceRule.OWN
     if "task_token" in fields:
-        is_query = method.name == "RespondQueryTaskCompleted"
-        return NamespaceRule.OF_QUERY if is_query else NamespaceRule.OF_TASK
+        return _OF_OTHER_TASKS.get(method.name, NamespaceRule.OF_TASK)
     return NamespaceRule.NAMED if "namespace" in fields else NamespaceRule.NONE
 
 

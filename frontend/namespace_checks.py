@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from common.contracts.tokens import QueryToken, TaskToken, decode_token
+from common.contracts.tokens import NexusTaskToken, QueryToken, TaskToken, decode_token
 from common.errors import InvalidArgument, NamespaceInvalidState, NotFound
 from frontend.checks.ids import too_long
 from frontend.methods import Method, NamespaceRule
@@ -30,6 +30,8 @@ def namespace_check(frontend: Frontend, method: Method) -> Check | None:
             return _by_token(frontend, method, _task_token)
         case NamespaceRule.OF_QUERY:
             return _by_token(frontend, method, _query_token)
+        case NamespaceRule.OF_NEXUS:
+            return _by_token(frontend, method, _nexus_token)
         case _:
             return None
 
@@ -66,6 +68,10 @@ def _task_token(data: bytes) -> TaskToken:
     return decode_token(TaskToken, data)
 
 
+def _nexus_token(data: bytes) -> NexusTaskToken:
+    return decode_token(NexusTaskToken, data)
+
+
 def _query_token(data: bytes) -> QueryToken:
     """Upstream cannot tell a task's token from a query's, and looks for a query that is not there."""
     try:
@@ -84,7 +90,9 @@ def _is_task_token(data: bytes) -> bool:
     return True
 
 
-def _by_token(frontend: Frontend, method: Method, decode: Callable[[bytes], TaskToken | QueryToken]) -> Check:
+def _by_token(
+    frontend: Frontend, method: Method, decode: Callable[[bytes], TaskToken | QueryToken | NexusTaskToken]
+) -> Check:
     namespaces, limit, states = frontend.namespaces, frontend.config.id_limit, method.states
 
     async def check(request: Any) -> None:

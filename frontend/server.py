@@ -19,10 +19,12 @@ from common.contracts.visibility import VisibilityClient
 from common.service import Service
 from frontend.config import FrontendConfig
 from frontend.handlers import TemporalHandlers
+from frontend.http.service import HttpPort
 from frontend.methods import SERVICES
 from frontend.namespace_removal import finish_all_removals
 from frontend.services import Frontend
 from history.namespaces import NamespaceRegistry
+from history.nexus_endpoints import NexusEndpoints
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +34,8 @@ _HEALTH_NAMES = ("", *(service.full_name for service in SERVICES))
 
 
 class FrontendServer(Service):
-    """Listens on `address` (HOST:PORT; port 0 takes a free one) from `start` to `stop`.
+    """Listens on `address` (HOST:PORT; port 0 takes a free one) from `start` to `stop`, and on `http` (host and port; see
+    HttpPort) if it is to serve that too.
 
     `start` raises OSError when the address can't be listened on. `stop` ends long polls with empty answers, gives calls in
     flight `config.stop_grace`, and cancels what is left.
@@ -45,9 +48,11 @@ class FrontendServer(Service):
         visibility: VisibilityClient,
         batches: BatchClient,
         namespaces: NamespaceRegistry,
+        endpoints: NexusEndpoints,
         clock: Clock,
         config: FrontendConfig,
         address: str,
+        http: tuple[str, int | None] | None = None,
     ) -> None:
         super().__init__(name="frontend")
         self._wanted_address = address
@@ -60,9 +65,11 @@ class FrontendServer(Service):
             visibility=visibility,
             batches=batches,
             namespaces=namespaces,
+            endpoints=endpoints,
             clock=clock,
             config=config,
         )
+        self._http = None if http is None else HttpPort(self.frontend, host=http[0], port=http[1])
 
     async def start(self) -> None:
         if self._server is not None:
@@ -77,6 +84,8 @@ class FrontendServer(Service):
         self.frontend.address = _listen(server, self._wanted_address)
         await server.start()
         self._server = server
+        if self._http is not None:
+            await self._http.start()
         self._removals = asyncio.create_task(self._finish_removals(), name="namespace removals")
         await self._set_health(_SERVING)
 
@@ -89,10 +98,16 @@ class FrontendServer(Service):
         if self._removals is not None:
             self._removals.cancel()
             await asyncio.wait({self._removals})
-        await server.stop(self.frontend.config.stop_grace.total_seconds())
+        ending = [server.stop(self.frontend.config.stop_grace.total_seconds())]
+        if self._http is not None:
+            ending.append(self._http.stop())
+        await asyncio.gather(*ending)
 
     def addresses(self) -> dict[str, str]:
-        return {"frontend": self.frontend.address} if self._server is not None else {}
+        if self._server is None:
+            return {}
+        own = {"frontend": self.frontend.address}
+        return own if self._http is None else own | {"http": self.frontend.http_address}
 
     async def _finish_removals(self) -> None:
         try:

@@ -12,12 +12,25 @@ from common.contracts.visibility import VisibilityClient
 from frontend.config import FrontendConfig
 from frontend.waiting import OutstandingPolls
 from history.namespaces import NamespaceRegistry
+from history.nexus_endpoints import NexusEndpoints
 
 
 class Frontend:
     """The first argument of every function in `frontend.api`; holds no state of any request."""
 
-    __slots__ = ("address", "batches", "clock", "config", "history", "matching", "namespaces", "polls", "visibility")
+    __slots__ = (
+        "address",
+        "batches",
+        "clock",
+        "config",
+        "endpoints",
+        "history",
+        "http_address",
+        "matching",
+        "namespaces",
+        "polls",
+        "visibility",
+    )
 
     def __init__(
         self,
@@ -27,6 +40,7 @@ class Frontend:
         visibility: VisibilityClient,
         batches: BatchClient,
         namespaces: NamespaceRegistry,
+        endpoints: NexusEndpoints,
         clock: Clock,
         config: FrontendConfig,
         address: str = "",
@@ -36,10 +50,13 @@ class Frontend:
         self.visibility = visibility
         self.batches = batches
         self.namespaces = namespaces
+        self.endpoints = endpoints
         self.clock = clock
         self.config = config
         self.address = address
         """Where it listens, as HOST:PORT."""
+        self.http_address = ""
+        """Where its HTTP port listens, as HOST:PORT; empty without one."""
         self.polls = OutstandingPolls(clock=clock)
 
     async def custom_attributes(self, namespace: str) -> Mapping[str, str]:

@@ -57,6 +57,13 @@ class NamespaceAdmin(ReadOnlyAdmin):
     sortable_by = ()
 
 
+@admin.register(models.NexusEndpoint)
+class NexusEndpointAdmin(ReadOnlyAdmin):
+    list_display = ("name", "endpoint_id", "version")
+    ordering = ("name",)
+    sortable_by = ()
+
+
 @admin.register(models.Shard)
 class ShardAdmin(ReadOnlyAdmin):
     list_display = ("shard_id", "range_id", "owner", "updated_at")

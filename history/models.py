@@ -29,6 +29,22 @@ class Namespace(models.Model):
         return self.name
 
 
+class NexusEndpoint(models.Model):
+    """A Nexus endpoint: a name that workflows call, and where the calls go. `version` counts its changes (compare-and-set)."""
+
+    endpoint_id = KeyField(primary_key=True)
+    name = KeyField(unique=True)
+    version = models.BigIntegerField()
+    data = DataField()
+
+    class Meta:
+        db_table = "nexus_endpoints"
+        verbose_name = "Nexus endpoint"
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Shard(models.Model):
     """A shard's lease: every write for the shard checks `range_id` in its own transaction."""
 

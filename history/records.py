@@ -30,6 +30,7 @@ from temporalio.api.enums.v1 import (
 )
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.nexus.v1 import EndpointSpec
 from temporalio.api.rules.v1 import WorkflowRule
 from temporalio.api.sdk.v1 import UserMetadata
 from temporalio.api.update.v1 import Outcome
@@ -471,3 +472,14 @@ class NamespaceRecord(Record, kw_only=True):
     workflow_rules: dict[str, WorkflowRule] = field(default_factory=dict)
     """By id, in order of their creation; see `history.rules`."""
     notification_version: int = 0
+
+
+class NexusEndpointRecord(Record, kw_only=True):
+    """A Nexus endpoint, the `data` of its `nexus_endpoints` row."""
+
+    endpoint_id: str
+    version: int = 1
+    """Counts its changes, from 1."""
+    spec: EndpointSpec
+    created_at: datetime
+    modified_at: datetime | None = None

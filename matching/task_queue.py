@@ -434,6 +434,15 @@ class TaskQueue:
             give_back=self.give_back,
         )
 
+    async def poller_for_nexus(self, *, until: datetime) -> Poller:
+        """A reserved poller for a Nexus call, however long nobody polled. Raises DeadlineExceeded, Reload."""
+        if self.is_unloaded:
+            raise Reload
+        self.last_active = self.clock.monotonic()
+        return await self._queries.poller(
+            until=until, no_poller_margin=timedelta(), had_poller=lambda: True, give_back=self.give_back
+        )
+
     # stored deliveries; the first three are called by the writer
 
     def effective_weight(self, delivery: Delivery) -> float:

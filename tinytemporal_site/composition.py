@@ -95,7 +95,8 @@ class Process:
     def __init__(self, *, roles: frozenset[str], host: str, on_failure: OnFailure | None, clock: Clock) -> None:
         from history.config import HistoryConfig
         from history.namespaces import NamespaceRegistry
-        from history.store import open_namespace_store
+        from history.nexus_endpoints import NexusEndpoints
+        from history.store import open_namespace_store, open_nexus_endpoint_store
         from matching.config import MatchingConfig
         from tinytemporal_site.routing import history_router, matching_router
         from visibility.store import open_visibility_store
@@ -108,6 +109,7 @@ class Process:
         database = self.databases["default"]
         self.cluster = Cluster(host=host, roles=roles, database=database, clock=clock)
         self.namespaces = NamespaceRegistry(store=open_namespace_store(database), clock=clock)
+        self.endpoints = NexusEndpoints(store=open_nexus_endpoint_store(database), clock=clock)
         self.visibility = open_visibility_store(database_of_visibility(self.databases))
         self.batches = BatchStore(database=database, clock=clock)
         self.history_config = HistoryConfig(
@@ -170,6 +172,7 @@ class Process:
             store=open_execution_store(databases_of_shards(self.databases), self.history_config),
             visibility=self.visibility,
             namespaces=self.namespaces,
+            endpoints=self.endpoints,
             clock=self.clock,
             config=self.history_config,
             host=self.host,
@@ -210,6 +213,7 @@ class Process:
             visibility=self.visibility,
             batches=self.batches,
             namespaces=self.namespaces,
+            endpoints=self.endpoints,
             clock=self.clock,
             config=FrontendConfig(
                 history_shards=settings.NUM_HISTORY_SHARDS,
@@ -218,6 +222,7 @@ class Process:
                 workflow_rules=settings.WORKFLOW_RULES,
             ),
             address=f"{settings.BIND_ADDRESS}:{settings.FRONTEND_PORT}",
+            http=None if settings.HTTP_PORT == "off" else (settings.BIND_ADDRESS, settings.HTTP_PORT),
         )
 
     def _worker(self) -> Service:

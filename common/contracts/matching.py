@@ -10,6 +10,8 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 from temporalio.api.common.v1 import Priority
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.nexus.v1 import HandlerError, Request, Response
 from temporalio.api.query.v1 import WorkflowQuery
 from temporalio.api.workflowservice import v1 as ws
 
@@ -17,7 +19,7 @@ from common.errors import Unavailable
 
 QueueType = Literal["workflow", "activity"]
 AnyQueueType = Literal["workflow", "activity", "nexus"]
-"""Queues of Nexus tasks have pollers, but no tasks: this server makes none."""
+"""Queues of Nexus tasks store nothing: their tasks are calls that wait for a poller and for its answer."""
 
 
 class AddTask(Struct, kw_only=True):
@@ -60,6 +62,27 @@ class QueryWorkflow(Struct, kw_only=True):
     priority: Priority | None = None
 
 
+class DispatchNexusTask(Struct, kw_only=True):
+    """A Nexus call (start or cancel) for whoever polls the queue, never stored."""
+
+    namespace: str
+    task_queue: str
+    request: Request
+    """Its headers as the handler gets them, but for `request-timeout`, which is what is left of `timeout` then."""
+    timeout: timedelta
+    """How long to wait for a poller and its answer."""
+
+
+class NexusOutcome(Struct, kw_only=True):
+    """What came of a Nexus call: the handler's answer, or its refusal in the newer or the older form. None of them: nobody
+    answered in time."""
+
+    response: Response | None = None
+    failure: Failure | None = None
+    """A handler error (`nexus_handler_failure_info`)."""
+    error: HandlerError | None = None
+
+
 class MatchingClient(Protocol):
     async def add_task(self, request: AddTask) -> None:
         """Returns once the task was matched with a poller (its start recorded) or stored. A sticky queue without a
@@ -92,6 +115,16 @@ class MatchingClient(Protocol):
         ...
 
     async def respond_query_task_completed(self, request: ws.RespondQueryTaskCompletedRequest) -> None: ...
+
+    async def dispatch_nexus_task(self, request: DispatchNexusTask) -> NexusOutcome:
+        """Returns with the answer, at the latest when `timeout` is over."""
+        ...
+
+    async def respond_nexus_task_completed(self, request: ws.RespondNexusTaskCompletedRequest) -> None:
+        """Raises NOT_FOUND when nobody waits for the answer any more."""
+        ...
+
+    async def respond_nexus_task_failed(self, request: ws.RespondNexusTaskFailedRequest) -> None: ...
 
     async def describe_task_queue(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse: ...
 

@@ -33,10 +33,30 @@ class QueryToken(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=Tru
     query_id: str
 
 
-T = TypeVar("T", TaskToken, QueryToken)
+class NexusTaskToken(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """Identifies a Nexus call that Matching handed to a worker."""
+
+    namespace: str
+    task_queue: str
+    nexus_task_id: str
 
 
-def encode_token(token: TaskToken | QueryToken) -> bytes:
+class NexusCompletionToken(
+    msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
+    """Identifies a Nexus operation of a run: whoever completes it sends it along, as the header `temporal-callback-token`."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    scheduled_event_id: int
+    request_id: str
+
+
+T = TypeVar("T", TaskToken, QueryToken, NexusTaskToken, NexusCompletionToken)
+
+
+def encode_token(token: TaskToken | QueryToken | NexusTaskToken | NexusCompletionToken) -> bytes:
     return msgspec.json.encode(token)
 
 

@@ -28,6 +28,9 @@ async def delete_namespace(frontend: Frontend, request: DeleteNamespaceRequest) 
         record = await frontend.namespaces.get_by_id(request.namespace_id)
     if record.name == SYSTEM_NAMESPACE:
         raise FailedPrecondition("unable to delete system namespace")
+    endpoint = await frontend.endpoints.targeting(record.name)
+    if endpoint is not None:
+        raise FailedPrecondition(f"cannot delete a namespace that is a target of a Nexus endpoint {endpoint.spec.name}")
     await frontend.namespaces.mark_deleted(record.name)
     await finish_removal(frontend, record.name)
     return DeleteNamespaceResponse(deleted_namespace=f"{record.name}-deleted-{record.namespace_id[:_ID_DIGITS]}")

@@ -27,9 +27,9 @@ def check_task_queue(queue: TaskQueue, *, is_set: bool, limit: int, partition: b
         queue.kind = NORMAL
     if not queue.name:
         raise InvalidArgument("missing task queue name")
-    _check_name(queue.name, limit=limit, partition=partition)
+    check_name(queue.name, limit=limit, partition=partition)
     if queue.kind == STICKY and queue.normal_name:
-        _check_name(queue.normal_name, limit=limit, partition=True)
+        check_name(queue.normal_name, limit=limit, partition=True)
 
 
 def check_user_task_queue(queue: TaskQueue, *, is_set: bool, limit: int) -> None:
@@ -39,7 +39,7 @@ def check_user_task_queue(queue: TaskQueue, *, is_set: bool, limit: int) -> None
         raise InvalidArgument(f"cannot use internal per-namespace task queue:{queue.name}")
 
 
-def _check_name(name: str, *, limit: int, partition: bool) -> None:
+def check_name(name: str, *, limit: int, partition: bool = False) -> None:
     if too_long(name, limit):
         raise InvalidArgument("taskQueue length exceeds limit")
     if not partition and name.startswith(RESERVED_PREFIX):

@@ -29,6 +29,7 @@ from history.engine.registry import RunRegistry
 from history.engine.shard import Key, Shard
 from history.engine.shards import Owns, Refresh, ShardController, nothing_new, owns_all
 from history.namespaces import NamespaceRegistry
+from history.nexus_endpoints import NexusEndpoints
 from history.records import CurrentRun, NamespaceRecord
 from history.state import ExecutionState
 from history.store.base import ExecutionStore
@@ -59,6 +60,7 @@ class Engine(Service):
         store: ExecutionStore,
         visibility: VisibilityClient,
         namespaces: NamespaceRegistry,
+        endpoints: NexusEndpoints,
         clock: Clock,
         config: HistoryConfig,
         host: str,
@@ -71,6 +73,7 @@ class Engine(Service):
         self.store = store
         self.visibility = visibility
         self.namespaces = namespaces
+        self.endpoints = endpoints
         self.clock = clock
         self.config = config
         self.host = host

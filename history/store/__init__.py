@@ -8,6 +8,7 @@ from common.database import Database
 from history.config import HistoryConfig
 from history.store.execution_store import SqlExecutionStore
 from history.store.namespace_store import SqlNamespaceStore
+from history.store.nexus_endpoint_store import SqlNexusEndpointStore
 
 
 def open_execution_store(databases: Mapping[int, Database] | Database, config: HistoryConfig) -> SqlExecutionStore:
@@ -22,4 +23,16 @@ def open_namespace_store(database: Database) -> SqlNamespaceStore:
     return SqlNamespaceStore(database=database)
 
 
-__all__ = ["SqlExecutionStore", "SqlNamespaceStore", "open_execution_store", "open_namespace_store"]
+def open_nexus_endpoint_store(database: Database) -> SqlNexusEndpointStore:
+    """Nexus endpoints live beside the namespaces."""
+    return SqlNexusEndpointStore(database=database)
+
+
+__all__ = [
+    "SqlExecutionStore",
+    "SqlNamespaceStore",
+    "SqlNexusEndpointStore",
+    "open_execution_store",
+    "open_namespace_store",
+    "open_nexus_endpoint_store",
+]

@@ -15,6 +15,7 @@ from history.records import (
     CurrentRun,
     ExecutionInfo,
     NamespaceRecord,
+    NexusEndpointRecord,
     ShardRecord,
     TimerTask,
     TransferTask,
@@ -157,4 +158,24 @@ class NamespaceStore(Protocol):
 
     async def list(self, *, after: str, limit: int) -> list[NamespaceRecord]:
         """In order of name."""
+        ...
+
+
+class NexusEndpointStore(Protocol):
+    async def create(self, record: NexusEndpointRecord) -> None:
+        """Raises ConditionFailed when the id or the name is taken."""
+        ...
+
+    async def get(self, endpoint_id: str) -> NexusEndpointRecord | None: ...
+
+    async def get_by_name(self, name: str) -> NexusEndpointRecord | None: ...
+
+    async def update(self, record: NexusEndpointRecord, *, expected_version: int) -> None:
+        """Compare-and-set on the version; raises ConditionFailed, also when another endpoint has the name."""
+        ...
+
+    async def delete(self, endpoint_id: str) -> None: ...
+
+    async def list(self, *, first: str, limit: int) -> list[NexusEndpointRecord]:
+        """In order of id, from `first` on."""
         ...

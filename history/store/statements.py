@@ -194,3 +194,29 @@ DELETE_NAMESPACE = delete("delete_namespace", "namespaces", {"name": "text"})
 GET_NAMESPACE = Query("get_namespace", "SELECT name, data FROM namespaces WHERE name = ?")
 GET_NAMESPACE_BY_ID = Query("get_namespace_by_id", "SELECT name, data FROM namespaces WHERE namespace_id = ?")
 LIST_NAMESPACES = Query("list_namespaces", "SELECT name, data FROM namespaces WHERE name > ? ORDER BY name LIMIT ?")
+
+# --- Nexus endpoints ------------------------------------------------------------------------------------------------
+
+NEXUS_ENDPOINT: dict[str, ColumnType] = {"endpoint_id": "text", "name": "text", "version": "int", "data": "json"}
+INSERT_NEXUS_ENDPOINT = insert("insert_nexus_endpoint", "nexus_endpoints", NEXUS_ENDPOINT)
+# Compare-and-set on the version that the change was made from.
+_SET_NEXUS_ENDPOINT = (
+    "SET name = r.name, version = r.version, data = r.data FROM {source} "
+    "WHERE e.endpoint_id = r.endpoint_id AND e.version = r.expected_version"
+)
+UPDATE_NEXUS_ENDPOINT = RowsQuery(
+    "update_nexus_endpoint",
+    f"WITH r({', '.join(NEXUS_ENDPOINT | _EXPECTED_VERSION)}) AS ({{rows}}) "
+    f"UPDATE nexus_endpoints AS e {_SET_NEXUS_ENDPOINT.replace('{source}', 'r')}",
+    postgresql=f"UPDATE nexus_endpoints AS e {_SET_NEXUS_ENDPOINT.replace('{source}', '({rows}) AS r')}",
+    columns=NEXUS_ENDPOINT | _EXPECTED_VERSION,
+)
+DELETE_NEXUS_ENDPOINT = delete("delete_nexus_endpoint", "nexus_endpoints", {"endpoint_id": "text"})
+GET_NEXUS_ENDPOINT = Query("get_nexus_endpoint", "SELECT endpoint_id, data FROM nexus_endpoints WHERE endpoint_id = ?")
+GET_NEXUS_ENDPOINT_BY_NAME = Query(
+    "get_nexus_endpoint_by_name", "SELECT endpoint_id, data FROM nexus_endpoints WHERE name = ?"
+)
+LIST_NEXUS_ENDPOINTS = Query(
+    "list_nexus_endpoints",
+    "SELECT endpoint_id, data FROM nexus_endpoints WHERE endpoint_id >= ? ORDER BY endpoint_id LIMIT ?",
+)

@@ -25,10 +25,11 @@ from common.membership import Membership
 from frontend.config import FrontendConfig
 from frontend.services import Frontend
 from history.namespaces import NamespaceRegistry
+from history.nexus_endpoints import NexusEndpoints
 from history.records import ActivityItem, NamespaceRecord
 from matching.models import TaskQueue
 from tests.admin.executions.runs import START, event, run, run_id, started, store, write
-from tests.frontend.fakes import FakeBatches, FakeRole, FakeVisibility, MemoryNamespaceStore
+from tests.frontend.fakes import FakeBatches, FakeRole, FakeVisibility, MemoryNamespaceStore, MemoryNexusEndpointStore
 from tinytemporal_site.console import live
 from tinytemporal_site.console.actions.bulk import BULK
 from tinytemporal_site.console.actions.catalog import ACTIONS
@@ -67,6 +68,7 @@ class World:
             visibility=FakeVisibility(),  # type: ignore[arg-type]
             batches=self.batches,
             namespaces=namespaces,
+            endpoints=NexusEndpoints(store=MemoryNexusEndpointStore(), clock=clock),
             clock=clock,
             config=FrontendConfig(),
         )

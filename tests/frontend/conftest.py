@@ -17,9 +17,17 @@ from common.clock import ManualClock
 from frontend.config import FrontendConfig
 from frontend.server import FrontendServer
 from history.namespaces import NamespaceRegistry
+from history.nexus_endpoints import NexusEndpoints
 from tests.behaviours.harness import Refusal, refusal
 
-from .fakes import FakeBatches, FakeMatching, FakeRole, FakeVisibility, MemoryNamespaceStore
+from .fakes import (
+    FakeBatches,
+    FakeMatching,
+    FakeRole,
+    FakeVisibility,
+    MemoryNamespaceStore,
+    MemoryNexusEndpointStore,
+)
 
 DEADLINE_S = 10.0
 
@@ -38,12 +46,14 @@ class Setup:
 
     def __post_init__(self) -> None:
         self.namespaces = NamespaceRegistry(store=self.store, clock=self.clock)
+        self.endpoints = NexusEndpoints(store=MemoryNexusEndpointStore(), clock=self.clock)
         self.server = FrontendServer(
             history=self.history,
             matching=self.matching,
             visibility=self.visibility,
             batches=self.batches,
             namespaces=self.namespaces,
+            endpoints=self.endpoints,
             clock=self.clock,
             config=self.config,
             address="127.0.0.1:0",

@@ -13,7 +13,7 @@ from temporalio.api.workflowservice import v1 as ws
 from common.contracts.batches import RUNNING, BatchExists, BatchPlace, BatchRecord
 from common.contracts.visibility import CountResult, ListPage
 from common.errors import ConditionFailed, NamespaceAlreadyExists
-from history.records import NamespaceRecord
+from history.records import NamespaceRecord, NexusEndpointRecord
 
 Answer = Callable[[Any], Any]
 
@@ -85,6 +85,37 @@ class FakeVisibility:
     async def count_workflow_executions(self, **asked: Any) -> CountResult:
         self.counts.append(asked)
         return self.counted
+
+
+class MemoryNexusEndpointStore:
+    """The table as a dictionary."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, NexusEndpointRecord] = {}
+
+    async def create(self, record: NexusEndpointRecord) -> None:
+        if record.endpoint_id in self.records or await self.get_by_name(record.spec.name) is not None:
+            raise ConditionFailed(statement="insert_nexus_endpoint")
+        self.records[record.endpoint_id] = record
+
+    async def get(self, endpoint_id: str) -> NexusEndpointRecord | None:
+        return self.records.get(endpoint_id)
+
+    async def get_by_name(self, name: str) -> NexusEndpointRecord | None:
+        return next((record for record in self.records.values() if record.spec.name == name), None)
+
+    async def update(self, record: NexusEndpointRecord, *, expected_version: int) -> None:
+        stored = self.records.get(record.endpoint_id)
+        if stored is None or stored.version != expected_version:
+            raise ConditionFailed(statement="update_nexus_endpoint")
+        self.records[record.endpoint_id] = record
+
+    async def delete(self, endpoint_id: str) -> None:
+        self.records.pop(endpoint_id, None)
+
+    async def list(self, *, first: str, limit: int) -> list[NexusEndpointRecord]:
+        ids = sorted(endpoint_id for endpoint_id in self.records if endpoint_id >= first)
+        return [self.records[endpoint_id] for endpoint_id in ids[:limit]]
 
 
 class MemoryNamespaceStore:

@@ -19,13 +19,14 @@ from common.protos import ZERO
 from history.config import HistoryConfig
 from history.engine.engine import Engine
 from history.namespaces import NamespaceRegistry
+from history.nexus_endpoints import NexusEndpoints
 from history.records import ExecutionInfo, TransferTask, VisibilityIntent
 from history.state import Draft
 from history.store.base import ShardWrite
 from history.store.execution_store import SqlExecutionStore
 from history.workspace import Workspace
 from tests.databases import django_entry
-from tests.frontend.fakes import MemoryNamespaceStore
+from tests.frontend.fakes import MemoryNamespaceStore, MemoryNexusEndpointStore
 
 COMPLETED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_COMPLETED
 
@@ -102,6 +103,7 @@ class Lab:
             store=store,
             visibility=self.visibility,  # type: ignore[arg-type]
             namespaces=NamespaceRegistry(store=MemoryNamespaceStore(), clock=clock),
+            endpoints=NexusEndpoints(store=MemoryNexusEndpointStore(), clock=clock),
             clock=clock,
             config=config,
             host=host,

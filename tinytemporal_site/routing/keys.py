@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 
 from common.archetypes import ACTIVITY, key_of
 from common.contracts.matching import AddTask
-from common.contracts.tokens import QueryToken, TaskToken, decode_token
+from common.contracts.tokens import NexusTaskToken, QueryToken, TaskToken, decode_token
 from common.ids import shard_for
 from common.rpc.contract import Method
 from matching.names import parse_partition, parse_physical_queue
@@ -118,7 +118,8 @@ def _family_of(method: Method) -> Callable[[Named], tuple[str, str]]:
         return lambda named: (named["namespace"], "")  # about all queues of a namespace
     fields = _fields(method)
     if "task_token" in fields:
-        return lambda named: _by_query_token(named["request"].task_token)
+        token = NexusTaskToken if "nexus" in method.name else QueryToken
+        return lambda named: _by_token_of_queue(token, named["request"].task_token)
     if {"namespace", "task_queue", "normal_name"} <= fields:
         return lambda named: (named["request"].namespace, named["request"].normal_name or named["request"].task_queue)
     if {"namespace", "task_queue"} <= fields:
@@ -204,8 +205,8 @@ def _family(task_queue: Any) -> str:
     return task_queue if isinstance(task_queue, str) else task_queue.normal_name or task_queue.name
 
 
-def _by_query_token(data: bytes) -> tuple[str, str]:
-    token = decode_token(QueryToken, data)
+def _by_token_of_queue(cls: type[QueryToken | NexusTaskToken], data: bytes) -> tuple[str, str]:
+    token = decode_token(cls, data)
     return token.namespace, token.task_queue
 
 

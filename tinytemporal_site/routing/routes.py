@@ -43,7 +43,14 @@ _REMEMBERED = frozenset(
     ("signal_with_start_workflow_execution", "signal_workflow_execution", "start_workflow_execution")
 )
 """Calls that History knows again by their request id, when they have one."""
-_MATCHING_ONCE = frozenset(("respond_query_task_completed",))
+_MATCHING_ONCE = frozenset(
+    (
+        "dispatch_nexus_task",
+        "respond_nexus_task_completed",
+        "respond_nexus_task_failed",
+        "respond_query_task_completed",
+    )
+)
 _TO_ALL_MATCHING = frozenset(("forget_namespace", "shutdown_worker"))
 """A worker's polls, and a namespace's queues, are wherever partitions of queues are."""
 
