@@ -6,6 +6,7 @@ is an `ImproperlyConfigured` whose message starts with the variable's name.
 
 import ipaddress
 import re
+from typing import Literal
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -40,6 +41,18 @@ def read_int(env: Env, *, name: str, default: int, least: int, most: int) -> int
 def read_port(env: Env, *, name: str, default: int) -> int:
     """A TCP port that a server can listen on; 0 lets the system choose one."""
     return read_int(env, name=name, default=default, least=0, most=65535)
+
+
+def read_http_port(env: Env, *, name: str) -> int | Literal["off"] | None:
+    """As `read_port`, but unset is None, and it can be switched off."""
+    text = read_text(env, name=name, default="")
+    if not text:
+        return None
+    if text.lower() == "off":
+        return "off"
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65535:
+        raise refuse(name=name, value=text, wanted="a port between 0 and 65535, or off")
+    return int(text)
 
 
 def read_bool(env: Env, *, name: str, default: bool) -> bool:

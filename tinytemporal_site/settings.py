@@ -37,6 +37,8 @@ CODEC_ENDPOINT = environment.read_web_address(env, name="CODEC_ENDPOINT")
 # --- Roles and their ports ------------------------------------------------------------------------------------------
 BIND_ADDRESS = environment.read_bind_address(env, name="BIND_ADDRESS", default="127.0.0.1")
 FRONTEND_PORT = environment.read_port(env, name="FRONTEND_PORT", default=7233)
+# Of the frontend's HTTP side; None: 7243, or any free one when somebody has that.
+HTTP_PORT = environment.read_http_port(env, name="HTTP_PORT")
 HISTORY_PORT = environment.read_port(env, name="HISTORY_PORT", default=7234)
 MATCHING_PORT = environment.read_port(env, name="MATCHING_PORT", default=7235)
 WEB_PORT = environment.read_port(env, name="WEB_PORT", default=8233)

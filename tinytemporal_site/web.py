@@ -1,28 +1,19 @@
 """The web side (the admin) as a service on the process's own event loop.
 
-uvicorn is used as a library: its signal handlers and its ticking main loop stay out, the process owns both. Views are
-synchronous and run in threads, so a slow page holds up no workflow. Django's request stack is built, also in a
+Views are synchronous and run in threads, so a slow page holds up no workflow. Django's request stack is built, also in a
 thread, by the first request; until then the web side costs a listening socket.
 """
 
 import asyncio
-import socket
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
+from common.http_server import Application, HttpServer, Receive, Send
 from common.service import Service
 from tinytemporal_site import web_streams
 
-if TYPE_CHECKING:
-    import uvicorn
-
-# ASGI's three arguments: the scope, and the two halves of the conversation.
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
-Application = Callable[[Any, Receive, Send], Awaitable[None]]
-
-_DRAIN_S = 3
-_BACKLOG = 128
+_DRAIN = timedelta(seconds=3)
 
 
 def build_application() -> Application:
@@ -43,25 +34,23 @@ class WebService(Service):
         self._host = host
         self._port = port
         self._lock = asyncio.Lock()
-        self._server: uvicorn.Server | None = None
+        self._server: HttpServer | None = None
         self._address = ""
 
     async def start(self) -> None:
         async with self._lock:
             if self._server is not None:
                 return
-            listener = _listen(self._host, self._port)
-            server = _uvicorn_server(LazyApplication(build_application))
-            await server.startup(sockets=[listener])
+            server = HttpServer(LazyApplication(build_application), drain=_DRAIN)
+            self._address = await server.start(host=self._host, port=self._port)
             self._server = server
-            self._address = _text_address(listener)
 
     async def stop(self) -> None:
         async with self._lock:
             server, self._server = self._server, None
             if server is not None:
                 web_streams.end_all()
-                await server.shutdown()
+                await server.stop()
 
     def addresses(self) -> dict[str, str]:
         return {self.name: self._address} if self._server is not None else {}
@@ -84,32 +73,3 @@ class LazyApplication:
                 if self._built is None:
                     self._built = await asyncio.to_thread(self._build)
         await self._built(scope, receive, send)
-
-
-def _uvicorn_server(application: LazyApplication) -> "uvicorn.Server":
-    import uvicorn
-
-    config = uvicorn.Config(
-        application,
-        lifespan="off",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        # The date header comes from the ticking loop that is not run here.
-        date_header=False,
-        timeout_graceful_shutdown=_DRAIN_S,
-    )
-    config.load()
-    server = uvicorn.Server(config)
-    server.lifespan = config.lifespan_class(config)
-    return server
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
-
-
-def _text_address(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -16,6 +16,7 @@ async def list_clusters(frontend: Frontend, request: ListClustersRequest) -> Lis
                 cluster_name=config.cluster_name,
                 cluster_id=await cluster_id(frontend),
                 address=config.public_address or frontend.address,
+                http_address=config.public_http_address or frontend.http_address,
                 initial_failover_version=INITIAL_FAILOVER_VERSION,
                 history_shard_count=config.history_shards,
                 is_connection_enabled=True,

@@ -60,6 +60,7 @@ class Command(BaseCommand):
     def print_addresses(self, addresses: dict[str, str], *, host: str) -> None:
         lines = {
             "frontend": "Temporal gRPC   {}",
+            "http": "Temporal HTTP   {}",
             "history": "History         {}",
             "matching": "Matching        {}",
             "web": "Admin           http://{}/admin/",
