@@ -24,6 +24,8 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     """The database in use, such as "sqlite" or "postgresql"."""
     public_address: str = ""
     """Where other hosts reach this frontend, for ListClusters; empty: the address it listens on."""
+    public_http_address: str = ""
+    """The same of its HTTP port."""
     capabilities: tuple[str, ...] = (
         "eager_workflow_start",
         "sync_update",
@@ -90,6 +92,10 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     """First wait when a shard or a queue has changed its owner; doubles."""
     unavailable_retries: int = 1
     unavailable_backoff: timedelta = timedelta(milliseconds=200)
+    http_body_timeout: timedelta = timedelta(minutes=1)
+    """How long the body of an HTTP request may take to come."""
+    http_requests: int = 4_000
+    """Connections and requests of the HTTP port at the same time; those beyond are refused."""
     stop_grace: timedelta = timedelta(seconds=5)
     """How long calls in flight may take once the server stops; polls end at once."""
     keepalive_time: timedelta = timedelta(minutes=1)
