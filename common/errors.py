@@ -43,6 +43,19 @@ class FailedPrecondition(TemporalError):
     status = grpc.StatusCode.FAILED_PRECONDITION
 
 
+class NewerBuildExists(TemporalError):
+    """A worker of a build that gets no tasks any more."""
+
+    status = grpc.StatusCode.OUT_OF_RANGE
+
+    def __init__(self, message: str = "", *, default_build_id: str) -> None:
+        super().__init__(message or f'Task queue has a newer compatible build: "{default_build_id}"')
+        self.default_build_id = default_build_id
+
+    def detail(self) -> Message | None:
+        return details.NewerBuildExistsFailure(default_build_id=self.default_build_id)
+
+
 class Unavailable(TemporalError):
     status = grpc.StatusCode.UNAVAILABLE
 

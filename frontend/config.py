@@ -41,8 +41,17 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     workflow_pause: bool = True
     workflow_rules: bool = False
     """Whether rules can be made, shown and deleted; those that there are pause activities either way."""
-    worker_versioning_rules: bool = False
-    """Upstream's `frontend.workerVersioningWorkflowAPIs`: workers with the deprecated build-id versioning."""
+    build_id_versioning: bool = True
+    """The deprecated versioning of workers by build id: its workers, version sets and rules. Source: upstream's
+    `frontend.workerVersioningWorkflowAPIs`, `…DataAPIs` and `…RuleAPIs`, all off there by default."""
+    reachability_builds: int = 5
+    """Builds that one call asks for."""
+    reachability_queues: int = 20
+    """Task queues looked into for each of them; of the others nothing is said."""
+    reachable_after_default: timedelta = timedelta(minutes=5)
+    """How long new workflows are taken to reach a build that is no longer the default."""
+    reachable_after_redirect: timedelta = timedelta(minutes=3)
+    """How long a deleted redirect rule is still taken into account, since lists may lag."""
 
     # limits; sizes are bytes
     id_limit: int = 1_000

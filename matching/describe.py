@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, MutableSequence, Sequence
 from datetime import timedelta
 
-from temporalio.api.enums.v1 import BuildIdTaskReachability, TaskQueueType
+from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import (
     PollerInfo,
     TaskIdBlock,
@@ -95,18 +95,12 @@ def describe_partition(
 def describe_versions(
     request: ws.DescribeTaskQueueRequest, queues: dict[str, dict[int, TaskQueue | None]]
 ) -> ws.DescribeTaskQueueResponse:
-    """The enhanced mode: by build id, by kind. None stands for a version that nobody ever used."""
+    """The enhanced mode: by build id, by kind. None stands for a version that is not in use. Reachability is the frontend's."""
     response = ws.DescribeTaskQueueResponse()
     for build_id, by_kind in queues.items():
         version = TaskQueueVersionInfo()
         for kind, queue in by_kind.items():
             version.types_info[kind].CopyFrom(_type_info(queue, request))
-        if request.report_task_reachability:
-            version.task_reachability = (
-                BuildIdTaskReachability.BUILD_ID_TASK_REACHABILITY_UNREACHABLE
-                if build_id
-                else BuildIdTaskReachability.BUILD_ID_TASK_REACHABILITY_REACHABLE
-            )
         response.versions_info[build_id].CopyFrom(version)
     return response
 

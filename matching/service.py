@@ -26,6 +26,7 @@ from common.contracts.tokens import NexusTaskToken, QueryToken, decode_token, en
 from common.errors import DeadlineExceeded, InvalidArgument, QueueOwnershipLost, TemporalError, Unavailable
 from common.rpc.errors import HostUnreachable
 from common.service import RestartPolicy, Service, TaskLoop
+from matching.build_ids import BuildIdCalls
 from matching.config import MatchingConfig
 from matching.delivery import arriving
 from matching.describe import KINDS, add_description, describe_partition, describe_versions, list_partitions
@@ -51,7 +52,7 @@ RELOADS = 10
 """How often one call follows its queue through reloads before it tells its caller to come again."""
 
 
-class MatchingService(Service):
+class MatchingService(Service, BuildIdCalls, DeploymentCalls):
     """Implements `common.contracts.matching.MatchingClient`. `host` is the name of this process in the cluster.
 
     `placement` says what this host holds of which queue; call `queues.rebalance` when its answers change. `others.client`
@@ -216,7 +217,7 @@ class MatchingService(Service):
                 queue.pollers.remove(request.identity)
         return ws.ShutdownWorkerResponse()
 
-    async def has_recent_poller(self, *, namespace: str, task_queue: str, kind: QueueType) -> bool:
+    async def has_recent_poller(self, *, namespace: str, task_queue: str, kind: QueueType, version: str = "") -> bool:
         """Whether a poller waits on the queue or polled in the last minute: at this host when a partition is named, else
         at any."""
         name, partition = parse_partition(task_queue)
@@ -226,7 +227,9 @@ class MatchingService(Service):
         others = [] if partition else self.others.partitions(namespace=namespace, family=name)
         found = await self.others.ask(
             others,
-            lambda other: self.others.client.has_recent_poller(namespace=namespace, task_queue=other, kind=kind),
+            lambda other: self.others.client.has_recent_poller(
+                namespace=namespace, task_queue=other, kind=kind, version=version
+            ),
         )
         return any(found)
 
@@ -403,7 +406,7 @@ class MatchingService(Service):
         data = await self.update_user_data(namespace=request.namespace, task_queue=name, change=change)
         return ws.UpdateTaskQueueConfigResponse(config=data.configs[kind])
 
-    async def update_user_data(self, *, namespace: str, task_queue: str, change: Change) -> Any:
+    async def update_user_data(self, *, namespace: str, task_queue: str, change: Change) -> UserData:
         """Change a family's user data under compare-and-set; its loaded queues take it over at once, wherever they are."""
         data = await self._user_data.update(namespace=namespace, task_queue=task_queue, change=change)
         self._take_user_data(data)

@@ -20,10 +20,12 @@ from common.protos import timestamp
 from matching.config import MatchingConfig
 from matching.records import UserData
 from matching.store.base import UserDataConflict, UserDataStore
+from matching.version_sets import find_build
 
 Change = Callable[[UserData], UserData]
 
 ATTEMPTS = 10
+PAGE = 100
 
 
 class UserDataManager:
@@ -51,6 +53,22 @@ class UserDataManager:
             else:
                 return changed
         raise AssertionError("unreachable")
+
+    async def queues_of_build(self, *, namespace: str, build_id: str) -> list[str]:
+        """The families that have the build in a version set, by name. Reads all that was ever set in the namespace, page by
+        page."""
+        found: list[str] = []
+        after = ""
+        while True:
+            page = await self._store.list_user_data(after=(namespace, after), limit=PAGE)
+            for data in page:
+                if data.namespace != namespace:
+                    return found
+                if data.build_ids is not None and find_build(data.build_ids.sets, build_id) is not None:
+                    found.append(data.task_queue)
+            if len(page) < PAGE:
+                return found
+            after = page[-1].task_queue
 
     async def forget(self, *, namespace: str) -> None:
         """What was ever set for the queues of a namespace."""

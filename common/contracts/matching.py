@@ -15,6 +15,7 @@ from temporalio.api.nexus.v1 import HandlerError, Request, Response
 from temporalio.api.query.v1 import WorkflowQuery
 from temporalio.api.workflowservice import v1 as ws
 
+from common.contracts.build_ids import BuildIds
 from common.errors import Unavailable
 
 QueueType = Literal["workflow", "activity"]
@@ -140,9 +141,72 @@ class MatchingClient(Protocol):
         """Ends the worker's outstanding polls with empty answers and closes its sticky queue to new tasks."""
         ...
 
-    async def has_recent_poller(self, *, namespace: str, task_queue: str, kind: QueueType) -> bool:
+    async def has_recent_poller(self, *, namespace: str, task_queue: str, kind: QueueType, version: str = "") -> bool:
         """Whether a poller waits on the queue or polled in the last minute."""
         ...
+
+    async def build_ids(self, *, namespace: str, task_queue: str) -> BuildIds:
+        """The older versioning of a queue family, deleted rules included."""
+        ...
+
+    async def queues_of_build(self, *, namespace: str, build_id: str) -> list[str]:
+        """The queue families that have the build in a version set."""
+        ...
+
+    async def update_worker_build_id_compatibility(
+        self, request: ws.UpdateWorkerBuildIdCompatibilityRequest
+    ) -> ws.UpdateWorkerBuildIdCompatibilityResponse: ...
+
+    async def get_worker_build_id_compatibility(
+        self, request: ws.GetWorkerBuildIdCompatibilityRequest
+    ) -> ws.GetWorkerBuildIdCompatibilityResponse: ...
+
+    async def update_worker_versioning_rules(
+        self, request: ws.UpdateWorkerVersioningRulesRequest
+    ) -> ws.UpdateWorkerVersioningRulesResponse: ...
+
+    async def get_worker_versioning_rules(
+        self, request: ws.GetWorkerVersioningRulesRequest
+    ) -> ws.GetWorkerVersioningRulesResponse: ...
+
+    # worker deployments
+
+    async def create_worker_deployment(
+        self, request: ws.CreateWorkerDeploymentRequest
+    ) -> ws.CreateWorkerDeploymentResponse: ...
+    async def create_worker_deployment_version(
+        self, request: ws.CreateWorkerDeploymentVersionRequest
+    ) -> ws.CreateWorkerDeploymentVersionResponse: ...
+    async def describe_worker_deployment(
+        self, request: ws.DescribeWorkerDeploymentRequest
+    ) -> ws.DescribeWorkerDeploymentResponse: ...
+    async def describe_worker_deployment_version(
+        self, request: ws.DescribeWorkerDeploymentVersionRequest
+    ) -> ws.DescribeWorkerDeploymentVersionResponse: ...
+    async def list_worker_deployments(
+        self, request: ws.ListWorkerDeploymentsRequest
+    ) -> ws.ListWorkerDeploymentsResponse: ...
+    async def set_worker_deployment_current_version(
+        self, request: ws.SetWorkerDeploymentCurrentVersionRequest
+    ) -> ws.SetWorkerDeploymentCurrentVersionResponse: ...
+    async def set_worker_deployment_ramping_version(
+        self, request: ws.SetWorkerDeploymentRampingVersionRequest
+    ) -> ws.SetWorkerDeploymentRampingVersionResponse: ...
+    async def set_worker_deployment_manager(
+        self, request: ws.SetWorkerDeploymentManagerRequest
+    ) -> ws.SetWorkerDeploymentManagerResponse: ...
+    async def update_worker_deployment_version_metadata(
+        self, request: ws.UpdateWorkerDeploymentVersionMetadataRequest
+    ) -> ws.UpdateWorkerDeploymentVersionMetadataResponse: ...
+    async def update_worker_deployment_version_compute_config(
+        self, request: ws.UpdateWorkerDeploymentVersionComputeConfigRequest
+    ) -> ws.UpdateWorkerDeploymentVersionComputeConfigResponse: ...
+    async def delete_worker_deployment(
+        self, request: ws.DeleteWorkerDeploymentRequest
+    ) -> ws.DeleteWorkerDeploymentResponse: ...
+    async def delete_worker_deployment_version(
+        self, request: ws.DeleteWorkerDeploymentVersionRequest
+    ) -> ws.DeleteWorkerDeploymentVersionResponse: ...
 
     async def update_task_queue_config(
         self, request: ws.UpdateTaskQueueConfigRequest

@@ -7,7 +7,9 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, Describe
 
 from common.errors import InvalidArgument
 from frontend.checks.task_queues import RESERVED_PREFIX, STICKY, check_task_queue
+from frontend.reachability import build_reachability
 from frontend.services import Frontend
+from matching.versioning_rules import default_build
 
 ENHANCED = DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED
 WORKFLOW = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
@@ -34,7 +36,25 @@ async def describe_task_queue(frontend: Frontend, request: DescribeTaskQueueRequ
         )
     if enhanced:
         _check_enhanced(request)
+        return await _describe_versions(frontend, request)
     return await frontend.matching.describe_task_queue(request)
+
+
+async def _describe_versions(frontend: Frontend, request: DescribeTaskQueueRequest) -> DescribeTaskQueueResponse:
+    data = await frontend.matching.build_ids(namespace=request.namespace, task_queue=request.task_queue.name)
+    if not request.HasField("versions"):
+        request.versions.build_ids.append(default_build(data.assignment_rules))
+    response = await frontend.matching.describe_task_queue(request)
+    if request.report_task_reachability:
+        for build_id, version in response.versions_info.items():
+            version.task_reachability = await build_reachability(
+                frontend,
+                namespace=request.namespace,
+                task_queue=request.task_queue.name,
+                build_id=build_id,
+                data=data,
+            )
+    return response
 
 
 def _check_enhanced(request: DescribeTaskQueueRequest) -> None:

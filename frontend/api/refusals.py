@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Never
 
-from common.errors import NotFound, PermissionDenied, TemporalError, Unimplemented
+from common.errors import NotFound, TemporalError, Unimplemented
 from frontend.services import Frontend
 
 _DEPLOYMENTS = Unimplemented("Deployments are deprecated and no longer supported, use Worker Deployments instead")
-_VERSION_SETS = PermissionDenied(
-    "Worker versioning v0.1 (Version Set-based, deprecated) is disabled on this namespace."
-)
-_VERSIONING_RULES = PermissionDenied("Worker versioning v0.2 (Rules-based, deprecated) is disabled on this namespace.")
 _STANDALONE_NEXUS = Unimplemented("Standalone Nexus operation is disabled")
 
 REFUSALS: dict[str, TemporalError] = {
@@ -21,11 +17,6 @@ REFUSALS: dict[str, TemporalError] = {
     "GetDeploymentReachability": _DEPLOYMENTS,
     "GetCurrentDeployment": _DEPLOYMENTS,
     "SetCurrentDeployment": _DEPLOYMENTS,
-    "UpdateWorkerBuildIdCompatibility": _VERSION_SETS,
-    "GetWorkerBuildIdCompatibility": _VERSION_SETS,
-    "UpdateWorkerVersioningRules": _VERSIONING_RULES,
-    "GetWorkerVersioningRules": _VERSIONING_RULES,
-    "GetWorkerTaskReachability": _VERSIONING_RULES,
     "TriggerWorkflowRule": Unimplemented("method TriggerWorkflowRule not supported"),
     "FetchWorkerConfig": Unimplemented("FetchWorkerConfig command is not enabled."),
     "UpdateWorkerConfig": Unimplemented("UpdateWorkerConfig command is not enabled."),

@@ -82,11 +82,7 @@ FAULTS: list[tuple[dict[str, Any], Refusal]] = [
     ({"identity": "i" * 1001}, Refusal(INVALID, "Identity length exceeds limit.")),
     (
         {"worker_version_capabilities": WorkerVersionCapabilities(use_versioning=True)},
-        Refusal(
-            grpc.StatusCode.PERMISSION_DENIED,
-            "Worker versioning in workflow progress APIs is disabled on this namespace.",
-            "PermissionDeniedFailure",
-        ),
+        Refusal(INVALID, "WorkerVersionStamp must be present if UseVersioning is true."),
     ),
     (
         {"worker_version_capabilities": WorkerVersionCapabilities(build_id="b" * 256)},
