@@ -12,9 +12,9 @@ from urllib.parse import quote, unquote
 from msgspec import Struct, field
 from temporalio.api.taskqueue.v1 import TaskQueueConfig
 
+from common.contracts.build_ids import BuildIds
 from common.records import Record
 
-from common.contracts.build_ids import BuildIds
 Family = Literal["workflow", "activity", "nexus"]
 
 DEFAULT_PRIORITY = 3
@@ -150,8 +150,8 @@ class UserData(Record, kw_only=True):
     """By kind: what UpdateTaskQueueConfig set."""
     fairness_weights: dict[str, dict[str, float]] = field(default_factory=dict)
     """By kind: fairness key → overriding weight."""
-    deployments: dict[str, dict[str, QueueDeployment]] = field(default_factory=dict)
-    """By kind: the worker deployments, by name, whose versions poll it; see `matching.deployments`."""
+    deployments: dict[str, object] = field(default_factory=dict)
+    """Worker versioning of this family (by kind), owned by the deployment code."""
     build_ids: BuildIds | None = None
     """The older versioning of this family; None when it was never used."""
     updated_at: datetime

@@ -221,7 +221,7 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
         """Whether a poller waits on the queue or polled in the last minute: at this host when a partition is named, else
         at any."""
         name, partition = parse_partition(task_queue)
-        queue = self.queues.loaded(TaskQueueKey(namespace, name, kind))
+        queue = self.queues.loaded(TaskQueueKey(namespace, name, kind, version))
         if queue is not None and queue.has_poller(self._config.recent_poller_window):
             return True
         others = [] if partition else self.others.partitions(namespace=namespace, family=name)

@@ -169,45 +169,6 @@ class MatchingClient(Protocol):
         self, request: ws.GetWorkerVersioningRulesRequest
     ) -> ws.GetWorkerVersioningRulesResponse: ...
 
-    # worker deployments
-
-    async def create_worker_deployment(
-        self, request: ws.CreateWorkerDeploymentRequest
-    ) -> ws.CreateWorkerDeploymentResponse: ...
-    async def create_worker_deployment_version(
-        self, request: ws.CreateWorkerDeploymentVersionRequest
-    ) -> ws.CreateWorkerDeploymentVersionResponse: ...
-    async def describe_worker_deployment(
-        self, request: ws.DescribeWorkerDeploymentRequest
-    ) -> ws.DescribeWorkerDeploymentResponse: ...
-    async def describe_worker_deployment_version(
-        self, request: ws.DescribeWorkerDeploymentVersionRequest
-    ) -> ws.DescribeWorkerDeploymentVersionResponse: ...
-    async def list_worker_deployments(
-        self, request: ws.ListWorkerDeploymentsRequest
-    ) -> ws.ListWorkerDeploymentsResponse: ...
-    async def set_worker_deployment_current_version(
-        self, request: ws.SetWorkerDeploymentCurrentVersionRequest
-    ) -> ws.SetWorkerDeploymentCurrentVersionResponse: ...
-    async def set_worker_deployment_ramping_version(
-        self, request: ws.SetWorkerDeploymentRampingVersionRequest
-    ) -> ws.SetWorkerDeploymentRampingVersionResponse: ...
-    async def set_worker_deployment_manager(
-        self, request: ws.SetWorkerDeploymentManagerRequest
-    ) -> ws.SetWorkerDeploymentManagerResponse: ...
-    async def update_worker_deployment_version_metadata(
-        self, request: ws.UpdateWorkerDeploymentVersionMetadataRequest
-    ) -> ws.UpdateWorkerDeploymentVersionMetadataResponse: ...
-    async def update_worker_deployment_version_compute_config(
-        self, request: ws.UpdateWorkerDeploymentVersionComputeConfigRequest
-    ) -> ws.UpdateWorkerDeploymentVersionComputeConfigResponse: ...
-    async def delete_worker_deployment(
-        self, request: ws.DeleteWorkerDeploymentRequest
-    ) -> ws.DeleteWorkerDeploymentResponse: ...
-    async def delete_worker_deployment_version(
-        self, request: ws.DeleteWorkerDeploymentVersionRequest
-    ) -> ws.DeleteWorkerDeploymentVersionResponse: ...
-
     async def update_task_queue_config(
         self, request: ws.UpdateTaskQueueConfigRequest
     ) -> ws.UpdateTaskQueueConfigResponse:
