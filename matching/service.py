@@ -52,7 +52,7 @@ RELOADS = 10
 """How often one call follows its queue through reloads before it tells its caller to come again."""
 
 
-class MatchingService(Service, BuildIdCalls, DeploymentCalls):
+class MatchingService(Service, BuildIdCalls):
     """Implements `common.contracts.matching.MatchingClient`. `host` is the name of this process in the cluster.
 
     `placement` says what this host holds of which queue; call `queues.rebalance` when its answers change. `others.client`
