@@ -36,6 +36,9 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
         "workflow_pause",
         "poller_autoscaling",
         "workflow_update_callbacks",
+        "standalone_activities",
+        "standalone_activity_start_delay",
+        "standalone_activity_operator_commands",
     )
     """Names of the fields of NamespaceInfo.Capabilities that are true."""
     workflow_pause: bool = True
@@ -75,6 +78,9 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
     callback_addresses: tuple[CallbackAddress, ...] = ()
     """Where completion callbacks may go; nowhere by default."""
     fairness_key_limit: int = 64
+    summary_limit: int = 400
+    """Of user metadata, as is the next."""
+    details_limit: int = 20_000
     workflow_rules_limit: int = 10
     """Of a namespace."""
     concurrent_batches: int = 1

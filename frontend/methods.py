@@ -64,7 +64,7 @@ _OF_OTHER_TASKS = {
 }
 # Starting anything new is for registered namespaces only.
 # Source: allowedNamespaceStatesPerAPI in upstream's common/rpc/interceptor/namespace_validator.go.
-_REGISTERED_ONLY = frozenset(("StartWorkflowExecution", "SignalWithStartWorkflowExecution"))
+_REGISTERED_ONLY = frozenset(("StartActivityExecution", "StartWorkflowExecution", "SignalWithStartWorkflowExecution"))
 
 
 class Method(Struct, frozen=True):

@@ -37,8 +37,8 @@ from temporalio.api.update.v1 import Outcome
 from temporalio.api.update.v1 import Request as UpdateRequest
 from temporalio.api.workflow.v1 import ResetPointInfo, VersioningOverride
 
-from common.contracts.visibility import VisibilityIntent as VisibilityIntent
 from common.archetypes import Archetype
+from common.contracts.visibility import VisibilityIntent as VisibilityIntent
 from common.protos import ZERO
 from common.records import Record
 
@@ -100,18 +100,18 @@ class ExecutionInfo(Record, kw_only=True):
 
     namespace: str
     namespace_id: str = ""
-    workflow_id: str
     archetype: Archetype = ""
     """Empty for a workflow's run; else what kind of execution without a workflow this is, see `common.archetypes`."""
-    run_id: str
+    workflow_id: str
     """Of another archetype its key."""
+    run_id: str
     shard_id: int
     workflow_type: str
     task_queue: str
     status: WorkflowExecutionStatus.ValueType = RUNNING
     next_event_id: int = 1
-    started_at: datetime
     """An execution without events counts its changes here: 1 once it is there."""
+    started_at: datetime
     original_started_at: datetime | None = None
     """When the run began that this one's history is a copy of; None for a run that was not made by a reset."""
     execution_time: datetime
@@ -256,10 +256,12 @@ class ActivityItem(Record, kw_only=True):
     priority: Priority | None = None
     use_workflow_build_id: bool = False
 
+    # of an activity without a workflow only
     heartbeat_count: int = 0
-    """Counted of an activity without a workflow only."""
+    last_started_at: datetime | None = None
+    """When the last attempt that was started, was."""
     delay_requested: bool = False
-    """Whether the back-off is one that its worker asked for; noted of an activity without a workflow only."""
+    """Whether the back-off is one that its worker asked for."""
 
 
 class ActivityExecution(Record, kw_only=True):
@@ -293,6 +295,7 @@ class ActivityExecution(Record, kw_only=True):
     unpause_request_id: str = ""
     reset_request_id: str = ""
     options_request_id: str = ""
+
 
 class TimerItem(Record, kw_only=True):
     """A pending user timer; key: its timer id."""

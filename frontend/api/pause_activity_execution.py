@@ -1,8 +1,6 @@
-"""PauseActivityExecution: for an activity of a workflow."""
+"""PauseActivityExecution: for an activity of a workflow, or one without."""
 
 from __future__ import annotations
-
-from uuid import uuid4
 
 from temporalio.api.workflowservice.v1 import (
     PauseActivityExecutionRequest,
@@ -10,14 +8,16 @@ from temporalio.api.workflowservice.v1 import (
     PauseActivityRequest,
 )
 
-from frontend.checks.activity_executions import activity_of_workflow
+from frontend.checks.activity_executions import workflow_of
 from frontend.services import Frontend
 
 
 async def pause_activity_execution(
     frontend: Frontend, request: PauseActivityExecutionRequest
 ) -> PauseActivityExecutionResponse:
-    execution = activity_of_workflow(request, config=frontend.config)
+    execution = workflow_of(request, config=frontend.config)
+    if execution is None:
+        return await frontend.history.pause_activity_execution(request)
     await frontend.history.pause_activity(
         PauseActivityRequest(
             namespace=request.namespace,
@@ -25,7 +25,7 @@ async def pause_activity_execution(
             id=request.activity_id,
             reason=request.reason,
             identity=request.identity,
-            request_id=request.request_id or str(uuid4()),
+            request_id=request.request_id,
         )
     )
     return PauseActivityExecutionResponse()

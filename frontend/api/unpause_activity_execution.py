@@ -1,4 +1,4 @@
-"""UnpauseActivityExecution: for an activity of a workflow."""
+"""UnpauseActivityExecution: for an activity of a workflow, or one without."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from temporalio.api.workflowservice.v1 import (
     UnpauseActivityRequest,
 )
 
-from frontend.checks.activity_executions import activity_of_workflow
+from frontend.checks.activity_executions import workflow_of
 from frontend.checks.durations import check_duration
 from frontend.services import Frontend
 
@@ -16,8 +16,10 @@ from frontend.services import Frontend
 async def unpause_activity_execution(
     frontend: Frontend, request: UnpauseActivityExecutionRequest
 ) -> UnpauseActivityExecutionResponse:
-    execution = activity_of_workflow(request, config=frontend.config)
+    execution = workflow_of(request, config=frontend.config)
     check_duration(request.jitter, "invalid jitter: {}")
+    if execution is None:
+        return await frontend.history.unpause_activity_execution(request)
     await frontend.history.unpause_activity(
         UnpauseActivityRequest(
             namespace=request.namespace,

@@ -1,4 +1,4 @@
-"""UpdateActivityExecutionOptions: for an activity of a workflow."""
+"""UpdateActivityExecutionOptions: for an activity of a workflow, or one without."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from temporalio.api.workflowservice.v1 import (
 )
 
 from common.errors import InvalidArgument
-from frontend.checks.activity_executions import activity_of_workflow
+from frontend.checks.activity_executions import workflow_of
+from frontend.checks.activity_starting import check_new_options
 from frontend.services import Frontend
 
 PATHS = frozenset(
@@ -26,8 +27,11 @@ PATHS = frozenset(
 async def update_activity_execution_options(
     frontend: Frontend, request: UpdateActivityExecutionOptionsRequest
 ) -> UpdateActivityExecutionOptionsResponse:
-    execution = activity_of_workflow(request, config=frontend.config)
+    execution = workflow_of(request, config=frontend.config)
     check_mask(request)
+    if execution is None:
+        check_new_options(request, config=frontend.config)
+        return await frontend.history.update_activity_execution_options(request)
     response = await frontend.history.update_activity_options(
         UpdateActivityOptionsRequest(
             namespace=request.namespace,

@@ -5,11 +5,13 @@ Source: upstream's chasm/lib/activity/{frontend,validator}.go.
 
 from __future__ import annotations
 
+from typing import Any
+
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice import v1 as ws
 
-from common.errors import InvalidArgument, Unimplemented
-from frontend.checks.ids import check_execution, size, too_long
+from common.errors import InvalidArgument
+from frontend.checks.ids import check_run_id, check_workflow_id, new_request_id, size, too_long
 from frontend.config import FrontendConfig
 
 ByActivityId = (
@@ -20,19 +22,33 @@ ByActivityId = (
 )
 
 
-def activity_of_workflow(request: ByActivityId, *, config: FrontendConfig) -> WorkflowExecution:
-    """The workflow whose activity is meant. Raises INVALID_ARGUMENT; UNIMPLEMENTED for an activity without a workflow."""
-    if not request.workflow_id:
-        raise Unimplemented("Standalone activity operator commands are disabled")
+def check_activity(request: Any, *, config: FrontendConfig) -> None:
+    """Any request that names an activity. Fills in its request id, if there is room for one and the client gave none."""
     limit = config.id_limit
+    if "request_id" in request.DESCRIPTOR.fields_by_name:
+        request.request_id = request.request_id or new_request_id()
+        check_length("request ID", request.request_id, limit=limit)
     if not request.activity_id:
         raise InvalidArgument("activity ID is required")
-    for name, value in (("activity ID", request.activity_id), ("identity", request.identity)):
-        if too_long(value, limit):
-            raise InvalidArgument(f"{name} exceeds length limit. Length={size(value)} Limit={limit}")
-    execution = WorkflowExecution(workflow_id=request.workflow_id, run_id=request.run_id)
+    check_length("activity ID", request.activity_id, limit=limit)
+    check_length("identity", getattr(request, "identity", ""), limit=limit)
     try:
-        check_execution(execution, is_set=True)
+        check_run_id(request.run_id)
     except InvalidArgument as error:
         raise InvalidArgument("invalid run id: must be a valid UUID") from error
-    return execution
+    if size(getattr(request, "reason", "")) > config.blob_limit:
+        raise InvalidArgument("reason exceeds length limit")
+
+
+def check_length(name: str, value: str, *, limit: int) -> None:
+    if too_long(value, limit):
+        raise InvalidArgument(f"{name} exceeds length limit. Length={size(value)} Limit={limit}")
+
+
+def workflow_of(request: ByActivityId, *, config: FrontendConfig) -> WorkflowExecution | None:
+    """The workflow whose activity is meant; None: it has none. Raises INVALID_ARGUMENT."""
+    check_activity(request, config=config)
+    if not request.workflow_id:
+        return None
+    check_workflow_id(request.workflow_id, limit=config.id_limit)
+    return WorkflowExecution(workflow_id=request.workflow_id, run_id=request.run_id)

@@ -78,12 +78,13 @@ def check_identity(identity: str, *, limit: int) -> None:
 
 
 def check_activity_of_workflow(request: ActivityById, *, limit: int) -> None:
-    """The ids of calls that name an activity by its id; the run id may be empty."""
+    """The ids of calls that name an activity by its id; the run id may be empty, and the workflow id of one that has none."""
     if not request.activity_id:
         raise InvalidArgument("ActivityId is not set on request.")
     if isinstance(request, AnswerById):
         check_identity(request.identity, limit=limit)
-    check_workflow_id(request.workflow_id, limit=limit)
+    if request.workflow_id:
+        check_workflow_id(request.workflow_id, limit=limit)
     check_run_id(request.run_id)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from common.archetypes import ACTIVITY, key_of
 from common.contracts.tokens import TaskToken, decode_token
 from common.errors import InvalidArgument
 
@@ -27,14 +28,13 @@ def activity_token(data: bytes) -> TaskToken:
 
 
 def token_by_id(request: ById) -> TaskToken:
-    """A token that means the activity of an id, in whatever attempt it is. No run id: the current run."""
-    if not request.workflow_id:
-        raise InvalidArgument("WorkflowId is not set on request.")
+    """A token that means the activity of an id, in whatever attempt it is. No workflow id: one that has none. No run id: the
+    current run."""
     if not request.activity_id:
         raise InvalidArgument("ActivityId is not set on request.")
     return TaskToken(
         namespace=request.namespace,
-        workflow_id=request.workflow_id,
+        workflow_id=request.workflow_id or key_of(ACTIVITY, request.activity_id),
         run_id=request.run_id,
         scheduled_event_id=0,
         activity_id=request.activity_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from temporalio.api.common.v1 import Payloads
 from temporalio.api.workflowservice.v1 import RecordActivityTaskHeartbeatRequest, RecordActivityTaskHeartbeatResponse
 
+from common.archetypes import archetype_of
 from common.contracts.tokens import TaskToken
 from history.api.activity_tokens import activity_token
 from history.engine.engine import Engine
@@ -18,12 +19,22 @@ async def record_activity_task_heartbeat(
 ) -> RecordActivityTaskHeartbeatResponse:
     """Raises NOT_FOUND when the token's attempt is over."""
     details = request.details if request.HasField("details") else None
-    item = await beat(engine, activity_token(request.task_token), details=details)
-    return RecordActivityTaskHeartbeatResponse(
-        cancel_requested=item.cancel_requested,
-        activity_paused=item.paused_at is not None,
-        activity_reset=item.reset_requested,
-    )
+    token = activity_token(request.task_token)
+    item = await beat(engine, token, details=details)
+    return RecordActivityTaskHeartbeatResponse(**asked_of(token, item))
+
+
+def asked_of(token: TaskToken, item: ActivityItem) -> dict[str, bool]:
+    """What the worker is to know. Of an activity without a workflow only what comes first."""
+    asked = {
+        "cancel_requested": item.cancel_requested,
+        "activity_reset": item.reset_requested,
+        "activity_paused": item.paused_at is not None,
+    }
+    if not archetype_of(token.workflow_id):
+        return asked
+    first = next((name for name, is_asked in asked.items() if is_asked), None)
+    return {} if first is None else {first: True}
 
 
 async def beat(engine: Engine, token: TaskToken, *, details: Payloads | None) -> ActivityItem:

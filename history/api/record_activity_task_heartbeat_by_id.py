@@ -8,7 +8,7 @@ from temporalio.api.workflowservice.v1 import (
 )
 
 from history.api.activity_tokens import token_by_id
-from history.api.record_activity_task_heartbeat import beat
+from history.api.record_activity_task_heartbeat import asked_of, beat
 from history.engine.engine import Engine
 
 
@@ -17,9 +17,6 @@ async def record_activity_task_heartbeat_by_id(
 ) -> RecordActivityTaskHeartbeatByIdResponse:
     """Raises NOT_FOUND when no such activity is started."""
     details = request.details if request.HasField("details") else None
-    item = await beat(engine, token_by_id(request), details=details)
-    return RecordActivityTaskHeartbeatByIdResponse(
-        cancel_requested=item.cancel_requested,
-        activity_paused=item.paused_at is not None,
-        activity_reset=item.reset_requested,
-    )
+    token = token_by_id(request)
+    item = await beat(engine, token, details=details)
+    return RecordActivityTaskHeartbeatByIdResponse(**asked_of(token, item))

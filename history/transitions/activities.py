@@ -40,8 +40,9 @@ from history.failures import stored_failure
 from history.priorities import merged
 from history.records import ActivityItem, ExecutionInfo, TimerTask, TransferTask
 from history.state import Draft
+from history.transitions import standalone
 from history.transitions.deadlines import activity_deadline, lower_deadline
-from history.transitions.retry import is_retryable, next_retry
+from history.transitions.retry import is_retryable, next_retry, requested_delay
 from history.transitions.rules import pause_by_rule
 from history.transitions.workflow_tasks import schedule_workflow_task
 from history.workspace import Workspace
@@ -61,6 +62,8 @@ def put(draft: Draft, item: ActivityItem) -> None:
     """Store the changed record and see that its timeouts are noticed."""
     draft.activities[item.scheduled_event_id] = item
     lower_deadline(draft, activity_deadline(item))
+    if draft.info.archetype:
+        standalone.item_changed(draft, item)
 
 
 # --- handing over and starting
@@ -113,7 +116,10 @@ def start_activity_task(work: Workspace, request: RecordActivityTaskStarted) -> 
         raise paused_meanwhile(request)
     elif item.attempt == 1 and pause_by_rule(draft, item).paused_at is not None:  # later ones were asked before
         return None
-    scheduled_event = draft.event(item.scheduled_event_id)
+    if draft.info.archetype:
+        scheduled_event = standalone.scheduled_event(draft, item)
+    else:
+        scheduled_event = draft.event(item.scheduled_event_id)
     if not item.started_event_id:
         item = start_activity(draft, item, request_id=request.request_id, identity=request.poll.identity)
     return StartedActivity(info=draft.info, item=item, scheduled_event=scheduled_event)
@@ -139,6 +145,8 @@ def start_activity(
         last_worker_identity=identity,
         retry_at=None,
     )
+    if draft.info.archetype:
+        started = standalone.started(draft, started)
     put(draft, started)
     return started
 
@@ -176,6 +184,9 @@ def complete_activity(
     """The activity succeeded. One that is not started (completed by its id) gets a made-up start at this moment."""
     if not item.started_event_id:
         item = start_activity(draft, item, request_id="", identity=identity)
+    if draft.info.archetype:
+        standalone.complete(draft, item, result=result, identity=identity)
+        return
     started_event_id = _write_started(draft, item, worker_version)
     add_event(
         draft,
@@ -203,8 +214,14 @@ def attempt_failed(
     item = replace(item, last_attempt_complete_at=now)
     if last_heartbeat_details is not None:
         item = replace(item, heartbeat_details=last_heartbeat_details, last_heartbeat_at=now)
+        if draft.info.archetype:
+            item = replace(item, heartbeat_count=item.heartbeat_count + 1)
     state = retry_activity(draft, item, failure)
-    if state != RetryState.RETRY_STATE_IN_PROGRESS:
+    if state == RetryState.RETRY_STATE_IN_PROGRESS:
+        return state
+    if draft.info.archetype:
+        standalone.fail(draft, item, failure=failure, identity=identity, retry_state=state)
+    else:
         started_event_id = _write_started(draft, item, worker_version)
         add_event(
             draft,
@@ -222,6 +239,9 @@ def attempt_failed(
 
 def timeout_activity(draft: Draft, item: ActivityItem, *, failure: Failure, retry_state: RetryState.ValueType) -> None:
     """The activity's time is up for good. The caller schedules the workflow task."""
+    if draft.info.archetype:
+        standalone.time_out(draft, item, failure=failure, retry_state=retry_state)
+        return
     started_event_id = _write_started(draft, item, None)
     add_event(
         draft,
@@ -243,6 +263,9 @@ def cancel_activity(
     buffer: bool | None = None,
 ) -> None:
     """The activity ends as canceled, which must have been requested. `buffer`: see `add_event`."""
+    if draft.info.archetype:
+        standalone.cancel(draft, item, details=details)
+        return
     started_event_id = _write_started(draft, item, None)
     add_event(
         draft,
@@ -274,11 +297,17 @@ def retry_activity(draft: Draft, item: ActivityItem, failure: Failure | None) ->
         kind = failure.timeout_failure_info.timeout_type
         if kind in (TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_START, TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE):
             return RetryState.RETRY_STATE_TIMEOUT
+    if item.reset_requested and draft.info.archetype:
+        item = standalone.after_reset(draft, item, failure)
+        put(draft, item)
+        if item.paused_at is None:
+            dispatch_activity(draft, item)
+        return RetryState.RETRY_STATE_IN_PROGRESS
     if not is_retryable(failure, policy.non_retryable_error_types):
         return RetryState.RETRY_STATE_NON_RETRYABLE_FAILURE
     now = draft.work.now
     ruled = pause_by_rule(draft, draft.activities[item.scheduled_event_id])
-    if ruled.paused_at is not None:
+    if ruled.paused_at is not None and not draft.info.archetype:
         item = replace(item, paused_at=ruled.paused_at, pause_rule_id=ruled.pause_rule_id, stamp=ruled.stamp)
         put(draft, _between_attempts(item, failure=failure, scheduled_at=item.scheduled_at, retry_at=None))
         return RetryState.RETRY_STATE_IN_PROGRESS
@@ -289,6 +318,7 @@ def retry_activity(draft: Draft, item: ActivityItem, failure: Failure | None) ->
         draft,
         _between_attempts(item, failure=failure, scheduled_at=now + retry.delay, retry_at=now + retry.delay),
         delay=retry.delay,
+        requested=requested_delay(failure) is not None,
     )
     return retry.state
 
@@ -315,9 +345,12 @@ def _between_attempts(
     return changed
 
 
-def wait_for_retry(draft: Draft, item: ActivityItem, *, delay: timedelta) -> None:
-    """Put the attempt on its queue at `item.retry_at`: by a timer, or at once when there is nothing to wait for."""
+def wait_for_retry(draft: Draft, item: ActivityItem, *, delay: timedelta, requested: bool = False) -> None:
+    """Put the attempt on its queue at `item.retry_at`: by a timer, or at once when there is nothing to wait for.
+    `requested`: the worker asked for the delay."""
     item = replace(item, current_retry_interval=delay)
+    if draft.info.archetype:
+        item = replace(item, delay_requested=requested)
     if delay <= timedelta():
         item = replace(item, retry_at=None)
         put(draft, item)
@@ -343,6 +376,8 @@ def wait_for_retry(draft: Draft, item: ActivityItem, *, delay: timedelta) -> Non
 
 def record_heartbeat(draft: Draft, item: ActivityItem, *, details: Payloads | None) -> ActivityItem:
     item = replace(item, heartbeat_details=details, last_heartbeat_at=draft.work.now)
+    if draft.info.archetype:
+        item = replace(item, heartbeat_count=item.heartbeat_count + 1)
     put(draft, item)
     return item
 
@@ -355,6 +390,8 @@ def find_activity(draft: Draft, token: TaskToken, *, unstarted: bool = False) ->
 
     NOT_FOUND when it has ended, another attempt of it is due, or it is not started (`unstarted`: an id may mean that too).
     """
+    if draft.info.archetype:
+        return standalone.find(draft, token, unstarted=unstarted)
     if draft.info.closed_at is not None:
         raise NotFound("workflow execution already completed")
     by_id = not token.scheduled_event_id

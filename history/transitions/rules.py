@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 def pause_by_rule(draft: Draft, item: ActivityItem) -> ActivityItem:
     """The first rule in order of creation counts. An expired rule, and one whose condition makes no sense, has no say."""
-    if item.paused_at is not None:
+    if item.paused_at is not None or draft.info.archetype:
         return item
     now = draft.work.now
     for rule in draft.work.rules.values():

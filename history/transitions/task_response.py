@@ -116,7 +116,7 @@ def activity_task_response(started: StartedActivity) -> PollActivityTaskQueueRes
         activity_type=item.activity_type,
         stamp=item.stamp,
     )
-    return PollActivityTaskQueueResponse(
+    response = PollActivityTaskQueueResponse(
         task_token=encode_token(token),
         workflow_namespace=info.namespace,
         workflow_type=WorkflowType(name=info.workflow_type),
@@ -136,3 +136,13 @@ def activity_task_response(started: StartedActivity) -> PollActivityTaskQueueRes
         retry_policy=item.retry_policy,
         priority=merged(info.priority, item.priority),
     )
+    if info.archetype:
+        _without_workflow(response, info)
+    return response
+
+
+def _without_workflow(response: PollActivityTaskQueueResponse, info: ExecutionInfo) -> None:
+    response.ClearField("workflow_type")
+    response.workflow_execution.Clear()
+    response.activity_run_id = info.run_id
+    response.scheduled_time.CopyFrom(timestamp(info.started_at))

@@ -25,6 +25,7 @@ from history.transitions.deadlines import (
     workflow_task_deadline,
 )
 from history.transitions.run_timeout import time_out_run
+from history.transitions.standalone import without_source
 from history.transitions.workflow_tasks import schedule_workflow_task, timeout_workflow_task
 from history.workspace import Workspace
 
@@ -80,9 +81,11 @@ def _time_out_activities(draft: Draft) -> None:
     closed = False
     for _, scheduled_event_id, kind, attempt in due:
         current = draft.activities.get(scheduled_event_id)
+        if draft.info.closed_at is not None:
+            return  # it was the activity's own run
         if current is not None and current.attempt == attempt:
             closed = _time_out_activity(draft, current, kind) or closed
-    if closed:
+    if closed and not draft.info.archetype:
         schedule_workflow_task(draft)
 
 
@@ -90,6 +93,8 @@ def _time_out_activity(draft: Draft, item: ActivityItem, kind: TimeoutType.Value
     """Retry or close the activity; returns whether it closed. When there is no time for another attempt the timeout is
     called schedule-to-close, whatever its own kind was."""
     failure = timeout_failure(f"activity {TIMEOUT_NAMES[kind]} timeout", kind)
+    if draft.info.archetype:
+        failure = without_source(failure)
     if item.started_event_id:
         item = replace(item, last_attempt_complete_at=draft.work.now)
     state = retry_activity(draft, item, failure)

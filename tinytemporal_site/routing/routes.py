@@ -19,9 +19,11 @@ from tinytemporal_site.routing.router import MayRepeat, Router
 _HISTORY_REPEATABLE = frozenset(
     (
         # Reads.
+        "describe_activity_execution",
         "describe_workflow_execution",
         "get_workflow_execution_history",
         "get_workflow_execution_history_reverse",
+        "poll_activity_execution",
         "poll_workflow_execution_update",
         "query_task",
         "query_workflow",
