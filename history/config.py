@@ -42,6 +42,22 @@ class HistoryConfig(Struct, kw_only=True, frozen=True):
     callback_retry_longest: timedelta = timedelta(hours=1)
     callback_requests_at_once: int = 32
     """To one destination for one namespace; more wait."""
+    pending_nexus_operations_limit: int = 30
+    nexus_header_limit: int = 8_192
+    """Bytes of an operation's headers, names and values."""
+    nexus_token_limit: int = 4_096
+    nexus_timeout: timedelta = timedelta(seconds=10)
+    """Of one call, to start or to cancel an operation."""
+    nexus_callback_url: str = "http://127.0.0.1:7243/namespaces/{namespace}/nexus/callback"
+    """Where services elsewhere send their operations' ends: this cluster's HTTP port, as they reach it."""
+    nexus_shortest_call: timedelta = timedelta(milliseconds=1_500)
+    """A call that has less time left is not made: the operation times out."""
+    nexus_margin: timedelta = timedelta(seconds=1)
+    """A worker has so much less of a call's time."""
+    nexus_retry_first: timedelta = timedelta(seconds=1)
+    nexus_retry_longest: timedelta = timedelta(hours=1)
+    nexus_calls_at_once: int = 1_000
+    """To one endpoint for one namespace; more wait."""
     cache_runs: int = 4_000
     cache_bytes: int = 32 * 1024 * 1024
     visibility_gather: timedelta = timedelta(milliseconds=50)

@@ -14,7 +14,7 @@ from typing import Any
 from temporalio.api.common.v1 import Payload
 
 from common.records import Record
-from history.records import ExecutionInfo
+from history.records import ExecutionInfo, NexusOperationItem
 from history.state import ExecutionState
 from history.transitions.close import is_open
 
@@ -48,6 +48,11 @@ TIMER_FIELDS = ("started_event_id", "fires_at")
 CHILD_FIELDS = ("namespace", "workflow_id", "workflow_type", "run_id", "started_event_id", "parent_close_policy")
 CALLBACK_FIELDS = ("callback", "request_id", "update_id", "registered_at")
 """How often it was tried and what came of it are no events."""
+NEXUS_OPERATION_FIELDS = (
+    "endpoint", "endpoint_id", "service", "operation", "request_id", "scheduled_at", "schedule_to_close",
+    "schedule_to_start", "start_to_close", "operation_token", "started_at",
+)  # fmt: skip
+"""What its attempts, and those of its cancellation, came to is in the history once it is settled."""
 UPDATE_FIELDS = ("state", "accepted_event_id", "completed_event_id", "outcome")
 
 INFO_FIELDS = tuple(name for name in ExecutionInfo.__struct_fields__ if name not in LIVE)
@@ -73,6 +78,18 @@ def _differences(stored: ExecutionState, folded: ExecutionState) -> Iterator[str
     yield from _items("update", stored.updates, folded.updates, UPDATE_FIELDS)
     yield from _items("requestId", stored.request_ids, folded.request_ids, ("event_type", "event_id"))
     yield from _items("callback", stored.callbacks, folded.callbacks, CALLBACK_FIELDS)
+    yield from _items("nexusOperation", stored.nexus_operations, folded.nexus_operations, NEXUS_OPERATION_FIELDS)
+    for key in stored.nexus_operations.keys() & folded.nexus_operations.keys():
+        ours, theirs = (_settled(side.nexus_operations[key]) for side in (stored, folded))
+        yield from _unequal(f"nexusOperation {key}.cancellation", ours, theirs)
+
+
+def _settled(item: NexusOperationItem) -> tuple[int, str]:
+    """What the history knows of an operation's cancellation."""
+    asked = item.cancellation
+    if asked is None:
+        return 0, ""
+    return asked.requested_event_id, "scheduled" if asked.state == "backingOff" else asked.state
 
 
 def _lasting(attributes: Mapping[str, Payload]) -> dict[str, Payload]:

@@ -180,6 +180,8 @@ class ExecutionInfo(Record, kw_only=True):
     activity_count: int = 0
     update_count: int = 0
     """Updates ever accepted or completed; the total limit counts these."""
+    pending_nexus_operations: int = 0
+    """Those that have not ended: how many items of their kind there are, to be asked for at no cost."""
     updates_in_flight: int = 0
     """Of them, those not completed."""
     external_payload_count: int = 0
@@ -386,6 +388,47 @@ class CallbackItem(Record, kw_only=True):
     """Set in back-off."""
 
 
+NexusOperationState = Literal["scheduled", "backingOff", "started"]
+NexusCancellationState = Literal["unstarted", "scheduled", "backingOff", "succeeded", "failed"]
+
+
+class NexusCancellation(Record, kw_only=True):
+    """That a Nexus operation is to be canceled, and how the request fares. It is not sent before the operation started."""
+
+    requested_event_id: int
+    requested_at: datetime
+    state: NexusCancellationState = "unstarted"
+    attempt: int = 0
+    """How often it was tried, like all attempts here."""
+    last_attempt_at: datetime | None = None
+    last_failure: Failure | None = None
+    next_attempt_at: datetime | None = None
+
+
+class NexusOperationItem(Record, kw_only=True):
+    """A Nexus operation that has not ended; key: its scheduled event id."""
+
+    scheduled_event_id: int
+    endpoint: str
+    endpoint_id: str = ""
+    service: str
+    operation: str
+    request_id: str
+    """With which every attempt is made, so that the handler knows them for one."""
+    scheduled_at: datetime
+    schedule_to_close: timedelta = ZERO
+    schedule_to_start: timedelta = ZERO
+    start_to_close: timedelta = ZERO
+    state: NexusOperationState = "scheduled"
+    operation_token: str = ""
+    started_at: datetime | None = None
+    attempt: int = 0
+    last_attempt_at: datetime | None = None
+    last_failure: Failure | None = None
+    next_attempt_at: datetime | None = None
+    cancellation: NexusCancellation | None = None
+
+
 class CurrentRun(Record, kw_only=True):
     """The newest run of a workflow id, the `current_runs` row."""
 
@@ -408,6 +451,8 @@ TransferKind = Literal[
     "closeExecution",
     "deleteExecution",
     "invokeCallback",
+    "startNexusOperation",
+    "cancelNexusOperation",
 ]
 
 
@@ -430,7 +475,9 @@ class TransferTask(Record, kw_only=True):
     priority: Priority | None = None
 
 
-TimerKind = Literal["userTimer", "activityRetry", "workflowBackoff", "callbackRetry"]
+TimerKind = Literal[
+    "userTimer", "activityRetry", "workflowBackoff", "callbackRetry", "nexusStartRetry", "nexusCancelRetry"
+]
 
 
 class TimerTask(Record, kw_only=True):

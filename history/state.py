@@ -27,6 +27,7 @@ from history.records import (
     ExecutionInfo,
     ExternalCancelItem,
     ExternalSignalItem,
+    NexusOperationItem,
     RequestIdItem,
     TimerItem,
     TimerTask,
@@ -165,6 +166,7 @@ PERSISTED: dict[str, tuple[str, type[Record], type]] = {
     "buffered": ("bufferedEvent", BufferedEvent, int),
     "request_ids": ("requestId", RequestIdItem, str),
     "callbacks": ("callback", CallbackItem, int),
+    "nexus_operations": ("nexusOperation", NexusOperationItem, int),
     "activity_executions": ("activityExecution", ActivityExecution, str),
 }
 """Attribute of the state → `kind` in `pending_items`, its record, and the type of its key."""
@@ -186,6 +188,7 @@ class ExecutionState(Struct, kw_only=True):
     buffered: dict[int, BufferedEvent] = field(default_factory=dict)
     request_ids: dict[str, RequestIdItem] = field(default_factory=dict)
     callbacks: dict[int, CallbackItem] = field(default_factory=dict)
+    nexus_operations: dict[int, NexusOperationItem] = field(default_factory=dict)
     activity_executions: dict[str, ActivityExecution] = field(default_factory=dict)
     """Of an activity without a workflow: one, its key empty."""
 
@@ -222,6 +225,7 @@ class Draft:
     buffered: ItemMap[int, BufferedEvent]
     request_ids: ItemMap[str, RequestIdItem]
     callbacks: ItemMap[int, CallbackItem]
+    nexus_operations: ItemMap[int, NexusOperationItem]
     activity_executions: ItemMap[str, ActivityExecution]
     activity_ids: ItemMap[str, int]
     admitted: ItemMap[str, AdmittedUpdate]

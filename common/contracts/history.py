@@ -7,11 +7,12 @@ services. Every error is one of `common.errors`.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import ParentClosePolicy
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice import v1 as ws
 
@@ -111,6 +112,25 @@ class HistoryClient(Protocol):
         TaskObsolete (NotFound): the delivery is acknowledged; any other error leaves it pending."""
         ...
 
+class NexusCompletion(Struct, kw_only=True):
+    """How an asynchronous Nexus operation ended. Its caller's run, and which of its operations, is in the token that came
+    with the call (`common.contracts.tokens.NexusCompletionToken`)."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    scheduled_event_id: int
+    request_id: str
+    state: Literal["completed", "failed", "canceled"]
+    payload: Payload | None = None
+    failure: Failure | None = None
+    """Why it failed, or was canceled."""
+    operation_token: str = ""
+    started_at: datetime | None = None
+    """When its handler began; used, like the links, when the caller's run has not heard of the start yet."""
+    links: list[Link] = field(default_factory=list)
+
+
     async def record_activity_task_started(
         self, request: RecordActivityTaskStarted
     ) -> ws.PollActivityTaskQueueResponse: ...
@@ -147,6 +167,10 @@ class HistoryClient(Protocol):
     async def start_workflow_execution(
         self, request: ws.StartWorkflowExecutionRequest
     ) -> ws.StartWorkflowExecutionResponse: ...
+    async def complete_nexus_operation(self, request: NexusCompletion) -> None:
+        """Follows a reset of the caller. Raises NOT_FOUND when nobody waits for the operation any more."""
+        ...
+
     async def execute_multi_operation(
         self, request: ws.ExecuteMultiOperationRequest
     ) -> ws.ExecuteMultiOperationResponse: ...

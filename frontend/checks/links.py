@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from temporalio.api.common.v1 import Callback, Link
 
 from common.callback_addresses import check_address
+from common.contracts.nexus import SYSTEM_CALLBACK_URL
 from common.errors import InvalidArgument, Unimplemented
 from frontend.checks.ids import too_long
 from frontend.config import FrontendConfig
@@ -61,7 +62,8 @@ def check_callbacks(callbacks: Sequence[Callback], *, config: FrontendConfig) ->
 def _check_nexus(callback: Callback.Nexus, config: FrontendConfig) -> None:
     if too_long(callback.url, config.callback_url_limit):
         raise InvalidArgument(f"invalid url: url length longer than max length allowed of {config.callback_url_limit}")
-    check_address(callback.url, allowed=config.callback_addresses)
+    if callback.url != SYSTEM_CALLBACK_URL:
+        check_address(callback.url, allowed=config.callback_addresses)
     size = sum(len(name.encode()) + len(value.encode()) for name, value in callback.header.items())
     if size > config.callback_header_limit:
         raise InvalidArgument(

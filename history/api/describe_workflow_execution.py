@@ -27,6 +27,7 @@ from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, 
 from common.protos import duration, optional_timestamp, timestamp
 from history.api.callback_infos import callback_infos
 from history.api.pending_activities import pending_activity
+from history.api.pending_nexus import pending_nexus_operations
 from history.engine.engine import Engine
 from history.records import ExecutionInfo, RequestIdItem, WorkflowTask
 from history.state import ExecutionState
@@ -55,6 +56,10 @@ async def describe_workflow_execution(
         pending_activities=[pending_activity(item, now=now, rules=rules) for item in state.activities.values()],
         callbacks=callback_infos(state, is_blocked=engine.callbacks.is_blocked),
     )
+    if info.pending_nexus_operations:
+        response.pending_nexus_operations.extend(
+            pending_nexus_operations(state, is_blocked=engine.nexus_destinations.is_blocked)
+        )
     if is_open(info.status):
         response.pending_children.extend(pending_children(state))
     task = state.speculative_task or info.workflow_task

@@ -14,7 +14,7 @@ from temporalio.api.workflowservice.v1 import (
 from common.contracts.tokens import TaskToken, decode_token
 from common.errors import InvalidArgument, NotFound, TemporalError
 from history.api.task_answers import answer_workflow_task
-from history.commands import BadCommand
+from history.commands import BadCommand, EndpointsUnknown
 from history.engine.engine import Engine
 from history.transitions.task_completion import (
     Completion,
@@ -46,16 +46,26 @@ async def respond_workflow_task_completed(
     return response
 
 
-async def _complete(engine: Engine, request: RespondWorkflowTaskCompletedRequest, token: TaskToken) -> Completion:
+async def _complete(
+    engine: Engine,
+    request: RespondWorkflowTaskCompletedRequest,
+    token: TaskToken,
+    *,
+    endpoints: Mapping[str, str] | None = None,
+) -> Completion:
     known = engine.namespaces.last_known(token.namespace)
     custom = known.search_attributes if known is not None else None
     try:
         return await engine.update(
             namespace=token.namespace,
             workflow_id=token.workflow_id,
-            transition=lambda work: complete_workflow_task(work, request, token, custom_search_attributes=custom),
+            transition=lambda work: complete_workflow_task(
+                work, request, token, custom_search_attributes=custom, endpoints=endpoints
+            ),
             reason=REASON,
         )
+    except EndpointsUnknown:
+        return await _complete(engine, request, token, endpoints=await _endpoints(engine, request))
     except BadCommand as failed:
         bad = failed
         await engine.update(
@@ -74,6 +84,20 @@ async def _complete(engine: Engine, request: RespondWorkflowTaskCompletedRequest
             reason=REASON,
         )
         raise InvalidArgument(reason) from large
+
+
+async def _endpoints(engine: Engine, request: RespondWorkflowTaskCompletedRequest) -> dict[str, str]:
+    """Ids of the Nexus endpoints that are called, without those that are not there."""
+    found: dict[str, str] = {}
+    for command in request.commands:
+        name = command.schedule_nexus_operation_command_attributes.endpoint
+        if not name or name in found:
+            continue
+        try:
+            found[name] = (await engine.endpoints.by_name(name)).endpoint_id
+        except NotFound:
+            pass  # the command fails the task
+    return found
 
 
 def _answer_queries(engine: Engine, completion: Completion, results: Mapping[str, WorkflowQueryResult]) -> None:

@@ -218,6 +218,10 @@ def _close(draft: Draft, event: HistoryEvent, status: WorkflowExecutionStatus.Va
         if items.changed or items.base:
             for key in list(items):
                 del items[key]
+    if info.pending_nexus_operations:
+        for scheduled in list(draft.nexus_operations):
+            del draft.nexus_operations[scheduled]
+        info.pending_nexus_operations = 0
     for initiated, child in list(draft.children.items()):
         # The others stay until the close task has applied their parent close policy.
         if child.parent_close_policy == ParentClosePolicy.PARENT_CLOSE_POLICY_ABANDON:

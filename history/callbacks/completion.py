@@ -15,15 +15,20 @@ from datetime import datetime
 from email.utils import format_datetime
 
 from msgspec import Struct
-from temporalio.api.common.v1 import Link
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.common.v1 import Link, Payload
+from temporalio.api.enums.v1 import EventType, WorkflowExecutionStatus
 from temporalio.api.failure.v1 import CanceledFailureInfo, Failure, TerminatedFailureInfo, TimeoutFailureInfo
 from temporalio.api.history.v1 import HistoryEvent
 
+from common.archetypes import business_id
+from common.contracts.history import NexusCompletion
+from common.contracts.nexus import CALLBACK_TOKEN_HEADER, OPERATION_TOKEN_HEADER
+from common.contracts.tokens import NexusCompletionToken, decode_token
 from common.nexus import Content, content_of, failure_json, link_value
 from common.protos import from_timestamp
 from history.records import CallbackItem
 from history.state import ExecutionState
+from history.transitions.standalone import own
 from history.transitions.updates import closed_failure
 
 USER_AGENT = "tinytemporal"
@@ -51,10 +56,11 @@ def end_event_id(state: ExecutionState, item: CallbackItem) -> int:
 
 def completion_request(state: ExecutionState, item: CallbackItem, event: HistoryEvent | None) -> CompletionRequest:
     """`event`: the one of `end_event_id`. The callback's own headers go before those that are made here."""
-    operation_state, content = _outcome(item, event)
+    is_activity = bool(state.info.archetype)
+    operation_state, content = _of_activity(state) if is_activity else _outcome(item, event)
     headers = {
         "user-agent": USER_AGENT,
-        **(_about(state, item, event) if event is not None else {}),
+        **(_about(state, item, event) if event is not None or is_activity else {}),
         **{f"content-{name.lower()}": value for name, value in content.headers.items()},
         "nexus-operation-state": operation_state,
         **{name.lower(): value for name, value in item.callback.nexus.header.items() if name.lower() not in FRAMING},
@@ -62,29 +68,73 @@ def completion_request(state: ExecutionState, item: CallbackItem, event: History
     return CompletionRequest(url=item.callback.nexus.url, headers=headers, body=content.data)
 
 
-def _about(state: ExecutionState, item: CallbackItem, event: HistoryEvent) -> dict[str, str]:
+def completion_of(state: ExecutionState, item: CallbackItem, event: HistoryEvent | None) -> NexusCompletion:
+    """The same for a caller in this cluster. Raises INVALID_ARGUMENT for a token that is not ours."""
+    headers = {name.lower(): value for name, value in item.callback.nexus.header.items()}
+    token = decode_token(NexusCompletionToken, headers.get(CALLBACK_TOKEN_HEADER, "").encode())
+    payload, failure, is_canceled = _end(item, event)
+    return NexusCompletion(
+        namespace=token.namespace,
+        workflow_id=token.workflow_id,
+        run_id=token.run_id,
+        scheduled_event_id=token.scheduled_event_id,
+        request_id=token.request_id,
+        state="completed" if failure is None else "canceled" if is_canceled else "failed",
+        payload=payload,
+        failure=failure,
+        operation_token=headers.get(OPERATION_TOKEN_HEADER, ""),
+        started_at=state.info.started_at if event is not None else None,
+        links=[Link(workflow_event=_link(state, item))] if event is not None else [],
+    )
+
+
+def _about(state: ExecutionState, item: CallbackItem, event: HistoryEvent | None) -> dict[str, str]:
+    closed_at = state.info.closed_at if event is None else from_timestamp(event.event_time)
+    assert closed_at is not None, "callbacks are made once it has closed"
     return {
         "nexus-operation-start-time": format_datetime(state.info.started_at.replace(microsecond=0), usegmt=True),
-        "nexus-operation-close-time": _rfc3339(from_timestamp(event.event_time)),
-        "nexus-link": link_value(_link(state, item)),
+        "nexus-operation-close-time": _rfc3339(closed_at),
+        "nexus-link": _activity_link(state) if event is None else link_value(_link(state, item)),
     }
 
 
 def _outcome(item: CallbackItem, event: HistoryEvent | None) -> tuple[str, Content]:
+    payload, failure, is_canceled = _end(item, event)
+    if failure is None:
+        return "succeeded", content_of(payload)
+    return "canceled" if is_canceled else "failed", _failed(failure)
+
+
+def _end(item: CallbackItem, event: HistoryEvent | None) -> tuple[Payload | None, Failure | None, bool]:
+    """The first result, or why there is none and whether that is a cancellation."""
     if event is None:
-        return "failed", _failed(item.rejection or Failure())
+        return None, item.rejection or Failure(), False
     if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
         outcome = event.workflow_execution_update_completed_event_attributes.outcome
         if outcome.HasField("failure"):
-            return "failed", _failed(outcome.failure)
-        return "succeeded", content_of(outcome.success.payloads[0] if outcome.success.payloads else None)
+            return None, outcome.failure, False
+        return outcome.success.payloads[0] if outcome.success.payloads else None, None, False
     if item.update_id:
-        return "failed", _failed(closed_failure())
+        return None, closed_failure(), False
     if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
         payloads = event.workflow_execution_completed_event_attributes.result.payloads
-        return "succeeded", content_of(payloads[0] if payloads else None)
-    canceled = event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED
-    return "canceled" if canceled else "failed", _failed(_failure(event))
+        return payloads[0] if payloads else None, None, False
+    return None, _failure(event), event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED
+
+
+def _of_activity(state: ExecutionState) -> tuple[str, Content]:
+    execution = own(state)
+    if execution.result is not None:
+        return "succeeded", content_of(execution.result.payloads[0] if execution.result.payloads else None)
+    canceled = state.info.status == WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_CANCELED
+    return "canceled" if canceled else "failed", _failed(execution.failure or Failure())
+
+
+def _activity_link(state: ExecutionState) -> str:
+    info = state.info
+    return activity_link_value(
+        Link.Activity(namespace=info.namespace, activity_id=business_id(info.workflow_id), run_id=info.run_id)
+    )
 
 
 def _failed(failure: Failure) -> Content:

@@ -57,11 +57,15 @@ class BadCommand(Exception):
         self.terminate = terminate
 
 
+class EndpointsUnknown(Exception):
+    """The commands call Nexus endpoints: look for them, then run the transition again."""
+
+
 class CommandContext:
     """One completion while its commands are carried out."""
 
     __slots__ = (
-        "activity_canceled_unstarted", "completed_event_id", "custom_search_attributes", "draft", "eager",
+        "activity_canceled_unstarted", "completed_event_id", "custom_search_attributes", "draft", "eager", "endpoints",
         "had_buffered", "identity", "messages", "new_run", "request", "task", "work",
     )  # fmt: skip
 
@@ -74,6 +78,7 @@ class CommandContext:
         task: WorkflowTask,
         completed_event_id: int,
         custom_search_attributes: Mapping[str, str] | None = None,
+        endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self.work = work
         self.draft = draft
@@ -87,6 +92,8 @@ class CommandContext:
         """Events arrived while the worker held the task: a closing command is then unhandled, see `check_may_close`."""
         self.messages: dict[str, ProtocolMessage] = {message.id: message for message in request.messages}
         """Messages not handled yet, in order."""
+        self.endpoints = endpoints
+        """Ids of the Nexus endpoints that the commands name, as far as there are such; None: nobody has looked."""
         self.custom_search_attributes = custom_search_attributes or {}
         """The namespace's own search attributes: name → type name."""
         self.eager: list[HistoryEvent] = []

@@ -20,6 +20,7 @@ from common.contracts.visibility import VisibilityClient
 from common.errors import NotFound, ShardOwnershipLost, Unavailable
 from common.ids import shard_for
 from common.service import Service
+from history.callbacks.destinations import Destinations
 from history.callbacks.sender import CallbackSender
 from history.config import HistoryConfig
 from history.engine.batch import Committed, CurrentMissing, Operation
@@ -29,6 +30,7 @@ from history.engine.registry import RunRegistry
 from history.engine.shard import Key, Shard
 from history.engine.shards import Owns, Refresh, ShardController, nothing_new, owns_all
 from history.namespaces import NamespaceRegistry
+from history.nexus.http import NexusHttp
 from history.nexus_endpoints import NexusEndpoints
 from history.records import CurrentRun, NamespaceRecord
 from history.state import ExecutionState
@@ -81,6 +83,9 @@ class Engine(Service):
         self.controller = ShardController(engine=self, owns=owns, refresh=refresh)
         self.shards = self.controller.held
         self.callbacks = CallbackSender(clock=clock, config=config)
+        self.nexus_http = NexusHttp(clock=clock, body_limit=config.blob_limit)
+        self.nexus_destinations = Destinations(clock=clock, at_once=config.nexus_calls_at_once)
+        """By (namespace, endpoint)."""
         self.operations: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._databases = databases or {}
@@ -116,6 +121,7 @@ class Engine(Service):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.callbacks.stop()
+        await self.nexus_http.stop()
         for committer in self.committers.values():
             await committer.stop()
         self.controller.unload_all()

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 IN_FLIGHT_LIMIT = 1_024
 """Tasks of one shard that are being handed over. Most of them may be waiting in Matching for a poller (its `match_wait`)."""
-OUTBOUND = frozenset(("invokeCallback",))
+OUTBOUND = frozenset(("invokeCallback", "startNexusOperation", "cancelNexusOperation"))
 """Kinds that wait for the world outside: they take no other task's place, and their own number is bounded by their handler."""
 FLUSH_AFTER = timedelta(milliseconds=200)
 """Handled rows are deleted by whatever commit comes next, and by one of their own after this long."""

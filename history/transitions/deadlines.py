@@ -5,6 +5,7 @@
     earliest_deadline(info, speculative_task)   the same time, and what is not stored: the speculative task's
     workflow_task_deadline(info, task)  when the pending workflow task times out, and how
     activity_timeouts(item)             when each timeout of a pending activity falls due
+    operation_timeouts(item)            the same of a Nexus operation
 
 `deadline_at` may be early (what it was for has ended) but never late. Firing it recomputes it.
 """
@@ -15,7 +16,7 @@ from datetime import datetime, timedelta
 
 from temporalio.api.enums.v1 import TimeoutType
 
-from history.records import ActivityItem, ExecutionInfo, WorkflowTask
+from history.records import ActivityItem, ExecutionInfo, NexusOperationItem, WorkflowTask
 from history.state import Draft
 
 START_TO_CLOSE = TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE
@@ -78,6 +79,20 @@ def activity_timeouts(item: ActivityItem) -> list[Timeout]:
     return found
 
 
+def operation_timeouts(item: NexusOperationItem) -> list[Timeout]:
+    """The timeouts that run for the Nexus operation now, earliest first."""
+    found: list[Timeout] = []
+    if item.schedule_to_close:
+        found.append((item.scheduled_at + item.schedule_to_close, SCHEDULE_TO_CLOSE))
+    if item.started_at is None:
+        if item.schedule_to_start:
+            found.append((item.scheduled_at + item.schedule_to_start, SCHEDULE_TO_START))
+    elif item.start_to_close:
+        found.append((item.started_at + item.start_to_close, START_TO_CLOSE))
+    found.sort()
+    return found
+
+
 def activity_deadline(item: ActivityItem) -> datetime | None:
     timeouts = activity_timeouts(item)
     return timeouts[0][0] if timeouts else None
@@ -97,3 +112,7 @@ def recompute_deadline(draft: Draft) -> None:
             lower_deadline(draft, timeout[0])
     for item in draft.activities.values():
         lower_deadline(draft, activity_deadline(item))
+    if info.pending_nexus_operations:
+        for operation in draft.nexus_operations.values():
+            timeouts = operation_timeouts(operation)
+            lower_deadline(draft, timeouts[0][0] if timeouts else None)

@@ -8,6 +8,7 @@ Source: upstream's reapplyEvents in service/history/ndc/workflow_resetter.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from google.protobuf.message import Message
 from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType, UpdateAdmittedEventOrigin
@@ -19,12 +20,14 @@ from temporalio.api.update.v1 import Request
 
 from common.protos import attributes_of
 from history.apply.children import ENDS
+from history.apply.nexus import ENDS as NEXUS_ENDS
 from history.events import add_event
 from history.state import Draft
 from history.transitions.signals import add_signal
 
 Exclude = ResetReapplyExcludeType
 SIGNAL = Exclude.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL
+NEXUS = Exclude.RESET_REAPPLY_EXCLUDE_TYPE_NEXUS
 UPDATE = Exclude.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE
 ALL = frozenset(Exclude.values()) - {Exclude.RESET_REAPPLY_EXCLUDE_TYPE_UNSPECIFIED}
 
@@ -87,6 +90,8 @@ def _reapply(draft: Draft, event: HistoryEvent, exclude: Excluded) -> None:
                     accepted.accepted_request,
                     origin=UpdateAdmittedEventOrigin.UPDATE_ADMITTED_EVENT_ORIGIN_REAPPLY,
                 )
+        case event_type if event_type in _NEXUS_EVENTS and NEXUS not in exclude:
+            _reapply_nexus(draft, event)
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED:
             _reapply_options(draft, event)
         case _:
@@ -103,6 +108,20 @@ def _reapply_options(draft: Draft, event: HistoryEvent) -> None:
     if options.attached_request_id and options.attached_request_id in draft.request_ids:
         return
     add_event(draft, options, links=event.links, worker_may_ignore=event.worker_may_ignore)
+
+
+_NEXUS_EVENTS = frozenset((*NEXUS_ENDS, EventType.EVENT_TYPE_NEXUS_OPERATION_STARTED))
+
+
+def _reapply_nexus(draft: Draft, event: HistoryEvent) -> None:
+    """What became of an operation that the new run waits for as well: the same one, by its request id."""
+    attributes: Any = attributes_of(event)
+    item = draft.nexus_operations.get(attributes.scheduled_event_id)
+    if item is None or item.request_id != attributes.request_id:
+        return
+    if event.event_type == EventType.EVENT_TYPE_NEXUS_OPERATION_STARTED and item.state == "started":
+        return
+    add_event(draft, attributes, links=event.links)
 
 
 _CHILD_EVENTS = frozenset((*ENDS, EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED))

@@ -33,6 +33,7 @@ from history.apply.children import start_request_id
 from history.events import add_event
 from history.records import ChildItem
 from history.state import Draft
+from history.transitions import nexus
 from history.transitions.activities import dispatch_activity
 from history.transitions.begin import blank_info
 from history.transitions.callbacks import schedule_settled
@@ -211,4 +212,6 @@ def _rearm(draft: Draft) -> None:
         dispatch_signal(draft, initiated)
     for initiated in draft.external_cancels:
         dispatch_cancel(draft, initiated)
+    if draft.info.pending_nexus_operations:
+        nexus.rearm(draft)
     recompute_deadline(draft)

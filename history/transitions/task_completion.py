@@ -103,9 +103,10 @@ def complete_workflow_task(
     token: TaskToken,
     *,
     custom_search_attributes: Mapping[str, str] | None = None,
+    endpoints: Mapping[str, str] | None = None,
 ) -> Completion:
     """Raises NOT_FOUND (stale token), INVALID_ARGUMENT, FAILED_PRECONDITION; BadCommand and HistoryTooLarge, which a second
-    transition must follow up."""
+    transition must follow up; EndpointsUnknown when Nexus endpoints are called and `endpoints` are not given."""
     draft = work.run(token.run_id)
     task = token_task(draft, token)
     _check_request(draft, request)
@@ -125,6 +126,7 @@ def complete_workflow_task(
         task=task,
         completed_event_id=completed_event_id,
         custom_search_attributes=custom_search_attributes,
+        endpoints=endpoints,
     )
     if not timed_out:
         run_commands(ctx, request.commands)

@@ -24,6 +24,7 @@ from history.transitions.deadlines import (
     recompute_deadline,
     workflow_task_deadline,
 )
+from history.transitions.nexus import time_out_operations
 from history.transitions.run_timeout import time_out_run
 from history.transitions.standalone import without_source
 from history.transitions.workflow_tasks import schedule_workflow_task, timeout_workflow_task
@@ -45,6 +46,8 @@ def fire_deadlines(work: Workspace, run_id: str) -> None:
         return
     if draft.info.closed_at is None and not _time_out_run(draft):
         _time_out_activities(draft)
+        if draft.info.pending_nexus_operations and time_out_operations(draft):
+            schedule_workflow_task(draft)
         _time_out_workflow_task(draft)
     recompute_deadline(draft)
 

@@ -16,6 +16,7 @@ from history.records import TimerItem, TimerTask
 from history.state import Draft
 from history.transitions.activities import dispatch_activity, put
 from history.transitions.callbacks import retry_callback
+from history.transitions.nexus import retry_cancel, retry_start
 from history.transitions.rules import pause_by_rule
 from history.transitions.workflow_tasks import schedule_first_workflow_task, schedule_workflow_task
 from history.workspace import Workspace
@@ -56,6 +57,10 @@ def fire_timer(work: Workspace, task: TimerTask) -> None:
         _fire_user_timer(draft, task)
     elif task.kind == "activityRetry":
         _end_back_off(draft, task)
+    elif task.kind == "nexusStartRetry":
+        retry_start(draft, task)
+    elif task.kind == "nexusCancelRetry":
+        retry_cancel(draft, task)
     elif task.kind == "workflowBackoff" and draft.info.first_task_pending:
         schedule_first_workflow_task(draft)
 
