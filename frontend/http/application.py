@@ -24,7 +24,7 @@ _PLAIN = {"content-type": "text/plain; charset=utf-8"}
 
 
 class HttpApplication:
-    """`handlers` are asked by their prefix of the path, the longest first; `rest` has what begins with none of them."""
+    """`find` tells whose a path is, and how large a body may be there."""
 
     def __init__(self, *, find: Callable[[str], tuple[Handler, int]], clock: Clock, config: FrontendConfig) -> None:
         self._find = find

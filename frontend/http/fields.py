@@ -10,13 +10,13 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from common.codec import from_dict
-from common.codec.types import message_class
+from common.codec.types import is_map, map_entry, message_class
 
 _MAP_ENTRY = re.compile(r"(.*)\[(.*)\]", re.DOTALL)
 _TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
@@ -83,7 +83,7 @@ def _fill(message: Any, names: Sequence[str], values: Sequence[str]) -> None:
 
 
 def _set(message: Any, field: FieldDescriptor, values: Sequence[str]) -> None:
-    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+    if is_map(field):
         _set_entry(message, field, values)
     elif field.is_repeated:
         for value in values:
@@ -102,9 +102,9 @@ def _set(message: Any, field: FieldDescriptor, values: Sequence[str]) -> None:
 def _set_entry(message: Any, field: FieldDescriptor, values: Sequence[str]) -> None:
     if len(values) != 2:
         raise ValueError(f'more than one value provided for key "{values[0]}" in map "{field.full_name}"')
-    entry = field.message_type.fields_by_name
-    key = _named(f'parsing map key "{field.name}"', _parse, entry["key"], values[0])
-    value = _named(f'parsing map value "{field.name}"', _parse, entry["value"], values[1])
+    key_field, value_field = map_entry(field)
+    key = _named(f'parsing map key "{field.name}"', _parse, key_field, values[0])
+    value = _named(f'parsing map value "{field.name}"', _parse, value_field, values[1])
     if isinstance(value, Message):
         getattr(message, field.name)[key].CopyFrom(value)
     else:
@@ -123,7 +123,7 @@ def _parse(field: FieldDescriptor, text: str) -> Any:
         case FieldDescriptor.CPPTYPE_BOOL:
             return _bool(text)
         case FieldDescriptor.CPPTYPE_ENUM:
-            return _enum(field.enum_type, text)
+            return _enum(cast("EnumDescriptor", field.enum_type), text)
         case FieldDescriptor.CPPTYPE_STRING:
             return _bytes(text) if field.type == FieldDescriptor.TYPE_BYTES else _text(text)
         case FieldDescriptor.CPPTYPE_INT32:
@@ -197,7 +197,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _message(field: FieldDescriptor, text: str) -> Message:
-    kind = field.message_type
+    kind = cast("Descriptor", field.message_type)
     if kind.full_name not in _MESSAGES:
         raise ValueError(f'unsupported message type: "{kind.full_name}"')
     is_bool = kind.full_name.endswith("BoolValue")

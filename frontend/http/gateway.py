@@ -27,6 +27,7 @@ from google.rpc.status_pb2 import Status
 from common import caller, deadline
 from common.clock import Clock
 from common.codec import CodecError, from_dict, to_dict
+from common.codec.types import descriptor_of
 from common.errors import DeadlineExceeded, InvalidArgument, TemporalError
 from frontend.calls import Invoke, invoker
 from frontend.http.answers import Answer, Request, query_values
@@ -149,7 +150,7 @@ def _read(cls: type[Message], request: Request, form: Form) -> Message:
     if not isinstance(value, dict):
         raise ValueError(f"temporalproto: syntax error (line 1:1): unexpected token {_token(value)}")
     try:
-        return from_dict(cls, lengthen(cls.DESCRIPTOR, value) if form.is_short else value)
+        return from_dict(cls, lengthen(descriptor_of(cls), value) if form.is_short else value)
     except CodecError as error:
         raise ValueError(f"temporalproto: {error}") from error
 

@@ -17,7 +17,7 @@ import binascii
 import json
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -25,6 +25,7 @@ from google.protobuf.message import Message
 from temporalio.api.common.v1 import Payload, Payloads
 
 from common.codec import to_dict
+from common.codec.types import descriptor_of, is_map, map_entry
 
 _PAYLOAD: Descriptor = Payload.DESCRIPTOR
 _PAYLOADS: Descriptor = Payloads.DESCRIPTOR
@@ -46,7 +47,7 @@ class NoShortForm(Exception):
 
 def shorten(message: Message) -> Any:
     """Raises ShorthandError when a payload that says it is JSON is none."""
-    return _walk(message.DESCRIPTOR, to_dict(message), payload=_short_payload, payloads=_short_payloads)
+    return _walk(descriptor_of(type(message)), to_dict(message), payload=_short_payload, payloads=_short_payloads)
 
 
 def lengthen(descriptor: Descriptor, value: Any) -> Any:
@@ -74,11 +75,11 @@ def _walk(descriptor: Descriptor, value: Any, *, payload: Turn, payloads: Turn) 
 
 
 def _walk_field(field: FieldDescriptor, value: Any, *, payload: Turn, payloads: Turn) -> Any:
-    inner = field.message_type
-    if inner.GetOptions().map_entry:
+    inner = cast("Descriptor", field.message_type)
+    if is_map(field):
         if not isinstance(value, dict):
             return value
-        inner = inner.fields_by_name["value"].message_type
+        inner = cast("Descriptor", map_entry(field)[1].message_type)
         return {key: _walk(inner, item, payload=payload, payloads=payloads) for key, item in value.items()}
     if field.is_repeated:
         if not isinstance(value, list):
