@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 
 from common.http_server import HttpServer
-from frontend.http.answers import Request
 from frontend.http.application import Handler, HttpApplication
 from frontend.http.gateway import Gateway
+from frontend.http.nexus import BODY_LIMIT, BY_ENDPOINT, BY_QUEUE, NexusOperations
 from frontend.services import Frontend
 
 DEFAULT_PORT = 7243
@@ -25,7 +25,7 @@ class HttpPort:
     async def start(self) -> None:
         """Raises OSError when it cannot listen."""
         config = self._frontend.config
-        application = HttpApplication(find=self._handlers(), clock=self._frontend.clock, config=config)
+        application = HttpApplication(find=_Find(self._frontend), clock=self._frontend.clock, config=config)
         self._server = HttpServer(application, drain=config.stop_grace, most_requests=config.http_requests)
         self._frontend.http_address = await self._listen(self._server)
 
@@ -46,19 +46,16 @@ class HttpPort:
                 ) from error
         return await server.start(host=self._host, port=0)
 
-    def _handlers(self) -> _Find:
-        return _Find(self._frontend)
-
 
 class _Find:
     """Whose a path is, and how large a body may be there."""
 
     def __init__(self, frontend: Frontend) -> None:
         self._gateway = Gateway(frontend)
+        self._operations = NexusOperations(frontend)
         self._limit = frontend.config.request_limit
 
-    def __call__(self, raw_path: str) -> tuple[Handler, int]:  # noqa: ARG002
+    def __call__(self, raw_path: str) -> tuple[Handler, int]:
+        if BY_ENDPOINT.fullmatch(raw_path) or BY_QUEUE.fullmatch(raw_path):
+            return self._operations.answer, BODY_LIMIT
         return self._gateway.answer, self._limit
-
-
-__all__ = ["DEFAULT_PORT", "HttpPort", "Request"]
