@@ -8,6 +8,8 @@ from common.http_server import HttpServer
 from frontend.http.application import Handler, HttpApplication
 from frontend.http.gateway import Gateway
 from frontend.http.nexus import BODY_LIMIT, BY_ENDPOINT, BY_QUEUE, NexusOperations
+from frontend.http.nexus_completions import BODY_LIMIT as COMPLETION_LIMIT
+from frontend.http.nexus_completions import PATH, NexusCompletions
 from frontend.services import Frontend
 
 DEFAULT_PORT = 7243
@@ -53,9 +55,12 @@ class _Find:
     def __init__(self, frontend: Frontend) -> None:
         self._gateway = Gateway(frontend)
         self._operations = NexusOperations(frontend)
+        self._completions = NexusCompletions(frontend)
         self._limit = frontend.config.request_limit
 
     def __call__(self, raw_path: str) -> tuple[Handler, int]:
         if BY_ENDPOINT.fullmatch(raw_path) or BY_QUEUE.fullmatch(raw_path):
             return self._operations.answer, BODY_LIMIT
+        if PATH.fullmatch(raw_path):
+            return self._completions.answer, COMPLETION_LIMIT
         return self._gateway.answer, self._limit
