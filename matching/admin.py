@@ -90,3 +90,32 @@ class ComponentAdmin(KeyedAdmin):
     list_display = ("entity_id", "path", "archetype", "namespace", "version")
     ordering = ("archetype", "namespace", "entity_id", "path")
     fields: ClassVar[Any] = ("archetype", "namespace", "entity_id", "path", "version", "data")
+
+
+@admin.register(models.WorkerDeploymentView)
+class WorkerDeploymentAdmin(KeyedAdmin):
+    """Newest first, namespace by namespace; the versions of each are in its data."""
+
+    key_fields = ("namespace", "name")
+    list_display = ("name", "namespace", "current", "ramping", "versions", "created_at", "look_at")
+    ordering = ("-namespace", "-created_at", "-name")
+    fields: ClassVar[Any] = ("namespace", "name", "version", "created_at", "look_at", "data")
+
+    @admin.display(description="current version")
+    def current(self, row: Any) -> str:
+        return str(_routing(row).get("currentDeploymentVersion", {}).get("buildId", "-"))
+
+    @admin.display(description="ramping version")
+    def ramping(self, row: Any) -> str:
+        routing = _routing(row)
+        build_id = routing.get("rampingDeploymentVersion", {}).get("buildId")
+        return f"{build_id} {routing.get('rampingVersionPercentage', 0)} %" if build_id else "-"
+
+    @admin.display(description="versions")
+    def versions(self, row: Any) -> int:
+        return len(row.data.get("versions", {})) if isinstance(row.data, dict) else 0
+
+
+def _routing(row: Any) -> dict[str, Any]:
+    found = row.data.get("routing", {}) if isinstance(row.data, dict) else {}
+    return found if isinstance(found, dict) else {}

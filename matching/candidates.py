@@ -14,19 +14,22 @@ LONGEST_ASIDE_S = 60.0
 
 
 class Candidates:
-    """`look` is called when something that had to wait may go, `expired` with what is past its time."""
+    """`push` takes back what did not go after all. `look` is called when
+    something that had to wait may go, `expired` with what is past its time."""
 
     def __init__(
         self,
         *,
         clock: Clock,
         limits: DispatchLimits,
+        push: Callable[[Delivery], None],
         look: Callable[[], None],
         expired: Callable[[Delivery], None],
     ) -> None:
         self.heap = ReadyHeap()
         self._clock = clock
         self._limits = limits
+        self._push = push
         self._look = look
         self._expired = expired
         self._limit_timer: TimerHandle | None = None
@@ -63,7 +66,7 @@ class Candidates:
         if not self._limits.is_unlimited:
             self._limits.give_back(delivery.fairness_key)
         if not delivery.dropped and not self._stopped:
-            self.heap.push(delivery)
+            self._push(delivery)
 
     def charge(self, delivery: Delivery) -> None:
         if not self._limits.is_unlimited:
@@ -75,7 +78,7 @@ class Candidates:
 
         def back() -> None:
             if not delivery.dropped and not self._stopped:
-                self.heap.push(delivery)
+                self._push(delivery)
                 self._look()
 
         self._clock.call_at(self._clock.now() + timedelta(seconds=seconds, microseconds=1), back)

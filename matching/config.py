@@ -96,6 +96,15 @@ class MatchingConfig(Struct, kw_only=True, frozen=True):
     """Counters of so many fairness keys survive a reload; the others start again where the queue stands."""
     fairness_keys_tracked: int = 10_000
 
+    # worker deployments
+    deployments_of_namespace: int = 100
+    versions_of_deployment: int = 100
+    queues_of_version: int = 100
+    drainage_grace: timedelta = timedelta(minutes=3)
+    """The first look at whether a version is drained, after it became neither current nor ramping."""
+    drainage_refresh: timedelta = timedelta(minutes=3)
+    """The looks after that."""
+
     # workers
     worker_ttl: timedelta = timedelta(minutes=5)
     """A worker is forgotten this long after its last heartbeat."""

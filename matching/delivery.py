@@ -30,6 +30,8 @@ class StartedTask(Protocol):
     scheduled_event_id: int
     attempt: int
     stamp: int
+    version_directive: str
+    revision: int
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -98,6 +100,8 @@ def queue_task(delivery: Delivery) -> QueueTask:
         stamp=task.stamp,
         scheduled_at=task.scheduled_at,
         version_directive=task.version_directive,
+        revision=task.revision,
+        use_ramping=task.use_ramping,
         priority_key=delivery.priority,
         fairness_key=delivery.fairness_key,
         fairness_weight=delivery.weight,
@@ -124,4 +128,6 @@ def task_to_offer(delivery: Delivery, *, namespace: str, task_queue: str) -> Add
             priority_key=delivery.priority, fairness_key=delivery.fairness_key, fairness_weight=delivery.weight
         ),
         version_directive=task.version_directive,
+        revision=task.revision,
+        use_ramping=task.use_ramping,
     )

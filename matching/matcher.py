@@ -12,6 +12,7 @@ from collections import OrderedDict
 from datetime import datetime
 from typing import Any
 
+from common import caller
 from common.clock import Clock, TimerHandle
 
 
@@ -25,8 +26,10 @@ class Poller:
     __slots__ = (
         "answer",
         "began",
+        "caller",
         "ended",
         "expired",
+        "home",
         "identity",
         "instance_key",
         "request",
@@ -43,12 +46,16 @@ class Poller:
         """Monotonic seconds."""
         self.until = until
         """When it is answered, empty if need be."""
+        self.caller = caller.source()
+        """Who polls, for those tasks whose start tells it."""
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.reserved = False
         self.expired = False
         self.ended = False
         """Sent home before its time."""
         self.timer: TimerHandle | None = None
+        self.home: Any = None
+        """The `TaskQueue` it polls: it may get what waits in another one."""
 
     @property
     def is_gone(self) -> bool:

@@ -99,6 +99,35 @@ class Component(ComponentColumns):
         db_table = "components"
 
 
+class WorkerDeploymentColumns(models.Model):
+    """A worker deployment with its versions; `data` is a `matching.deployments.records.DeploymentRecord`."""
+
+    namespace = KeyField()
+    name = KeyField()
+    version = models.BigIntegerField()
+    """Counts changes; a write names the one it was made from."""
+    created_at = models.DateTimeField()
+    look_at = models.DateTimeField(null=True)
+    """When the worker role has something to do for it: queues have to follow, or a version may be drained."""
+    data = DataField()
+
+    class Meta:
+        abstract = True
+
+
+class WorkerDeployment(WorkerDeploymentColumns):
+    pk = models.CompositePrimaryKey("namespace", "name")
+
+    class Meta:
+        db_table = "worker_deployments"
+        indexes = [
+            # lists, newest first
+            models.Index(fields=["namespace", "created_at", "name"], name="worker_deployments_created"),
+            # what there is to do
+            models.Index(fields=["look_at"], name="worker_deployments_due", condition=models.Q(look_at__isnull=False)),
+        ]
+
+
 # --- Views for the admin --------------------------------------------------------------------------------------------
 
 
@@ -134,3 +163,10 @@ class ComponentView(ViewRow, ComponentColumns):
         managed = False
         db_table = "admin_components"
         verbose_name = "component"
+
+
+class WorkerDeploymentView(ViewRow, WorkerDeploymentColumns):
+    class Meta:
+        managed = False
+        db_table = "admin_worker_deployments"
+        verbose_name = "worker deployment"

@@ -24,7 +24,7 @@ class Offers:
     ) -> None:
         self._matcher = matcher
         self._heap = ReadyHeap()
-        self._waiting = WaitingTasks(clock=clock, heap=self._heap, give_back=give_back, came=look)
+        self._waiting = WaitingTasks(clock=clock, push=self._heap.push, give_back=give_back, came=look)
         self._turns = itertools.count(1)
 
     async def wait(self, task: Delivery, *, patience: timedelta) -> Given:

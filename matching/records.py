@@ -10,6 +10,8 @@ from typing import Literal
 from urllib.parse import quote, unquote
 
 from msgspec import Struct, field
+from temporalio.api.deployment.v1 import RoutingConfig
+from temporalio.api.enums.v1 import WorkerDeploymentVersionStatus
 from temporalio.api.taskqueue.v1 import TaskQueueConfig
 
 from common.contracts.build_ids import BuildIds
@@ -114,6 +116,8 @@ class QueueTask(Record, kw_only=True):
     stamp: int = 0
     scheduled_at: datetime
     version_directive: str = "auto"
+    revision: int = 0
+    use_ramping: bool = False
     priority_key: int = DEFAULT_PRIORITY
     fairness_key: str = ""
     fairness_weight: float = 1.0
@@ -137,6 +141,23 @@ class StoredDelivery(Record, kw_only=True):
     task: QueueTask
 
 
+class QueueVersion(Record, kw_only=True):
+    """A version of a worker deployment that a queue, of one kind, is in."""
+
+    status: WorkerDeploymentVersionStatus.ValueType = (
+        WorkerDeploymentVersionStatus.WORKER_DEPLOYMENT_VERSION_STATUS_INACTIVE
+    )
+
+
+class QueueDeployment(Record, kw_only=True):
+    """What a queue knows of a worker deployment, for one kind."""
+
+    version: int
+    """Of the deployment's row when it was copied; an older one changes nothing."""
+    routing: RoutingConfig
+    versions: dict[str, QueueVersion] = field(default_factory=dict)
+
+
 class UserData(Record, kw_only=True):
     """A queue family's configuration, shared by its task kinds, partitions and versions: the `task_queue_user_data` row.
 
@@ -150,8 +171,8 @@ class UserData(Record, kw_only=True):
     """By kind: what UpdateTaskQueueConfig set."""
     fairness_weights: dict[str, dict[str, float]] = field(default_factory=dict)
     """By kind: fairness key → overriding weight."""
-    deployments: dict[str, object] = field(default_factory=dict)
-    """Worker versioning of this family (by kind), owned by the deployment code."""
+    deployments: dict[str, dict[str, QueueDeployment]] = field(default_factory=dict)
+    """By kind: the worker deployments, by name, whose versions poll it; see `matching.deployments`."""
     build_ids: BuildIds | None = None
     """The older versioning of this family; None when it was never used."""
     updated_at: datetime

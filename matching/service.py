@@ -6,6 +6,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import DescribeTaskQueueMode, TaskQueueType
 from temporalio.api.workflowservice import v1 as ws
@@ -29,6 +30,9 @@ from common.service import RestartPolicy, Service, TaskLoop
 from matching.build_ids import BuildIdCalls
 from matching.config import MatchingConfig
 from matching.delivery import arriving
+from matching.deployments.calls import DeploymentCalls
+from matching.deployments.service import Deployments
+from matching.deployments.store import DeploymentStore
 from matching.describe import KINDS, add_description, describe_partition, describe_versions, list_partitions
 from matching.matcher import Poller, Reload
 from matching.names import parse_partition, parse_physical_queue
@@ -44,6 +48,7 @@ from matching.store.base import TaskStore, UserDataStore
 from matching.task_queue import TaskQueue
 from matching.task_queues import TaskQueueKey, TaskQueues
 from matching.user_data import Change, UserDataManager, check_config, with_config
+from matching.versions import Versions
 from matching.workers import WorkerRegistry
 
 log = logging.getLogger(__name__)
@@ -52,7 +57,7 @@ RELOADS = 10
 """How often one call follows its queue through reloads before it tells its caller to come again."""
 
 
-class MatchingService(Service, BuildIdCalls):
+class MatchingService(Service, BuildIdCalls, DeploymentCalls):
     """Implements `common.contracts.matching.MatchingClient`. `host` is the name of this process in the cluster.
 
     `placement` says what this host holds of which queue; call `queues.rebalance` when its answers change. `others.client`
@@ -68,6 +73,7 @@ class MatchingService(Service, BuildIdCalls):
         host: str,
         *,
         user_data: UserDataStore,
+        deployments: DeploymentStore,
         placement: Placement | None = None,
     ) -> None:
         super().__init__(name="matching")
@@ -78,6 +84,7 @@ class MatchingService(Service, BuildIdCalls):
         self._config = config
         self._host = host
         self._user_data = UserDataManager(store=user_data, clock=clock)
+        self.deployments = Deployments(store=deployments, queues=self, clock=clock, config=config)
         self.others = OtherHosts(client=self, placement=self._placement, host=host, clock=clock, config=config)
         self.queues = TaskQueues(
             store=store,
@@ -89,6 +96,7 @@ class MatchingService(Service, BuildIdCalls):
             placement=self._placement,
             others=self.others,
         )
+        self.versions = Versions(queues=self.queues, deployments=self.deployments)
         self._refreshing = TaskLoop(name="user data", run=self._refresh_regularly, restart=RestartPolicy(), clock=clock)
         self._answers = QueryAnswers(clock=clock)
         self._nexus_calls = NexusCalls(clock=clock)
@@ -127,7 +135,10 @@ class MatchingService(Service, BuildIdCalls):
 
     async def _queue_for_task(self, request: AddTask) -> TaskQueue:
         name, _ = parse_partition(request.task_queue)
-        key = TaskQueueKey(request.namespace, name, request.kind, task_version(request))
+        version = task_version(request)
+        if version and request.kind == "activity" and not await self.versions.has(request, name, version):
+            version = ""  # an activity of its own: it goes where its queue's routing says
+        key = TaskQueueKey(request.namespace, name, request.kind, version)
         queue = self.queues.loaded(key)
         if queue is not None:
             return queue
@@ -144,6 +155,8 @@ class MatchingService(Service, BuildIdCalls):
             queue = self.queues.loaded(key) or await self.queues.load(key)
             if not queue.is_root:
                 raise self._not_root(key)
+            if version := queue.version_for(request):
+                queue = await self.queues.load(replace(key, version=version))
             try:
                 return await queue.offer(arriving(request, now=self._clock.now()), patience=patience)
             except QueueOwnershipLost:
@@ -183,6 +196,10 @@ class MatchingService(Service, BuildIdCalls):
         instance_key = request.worker_instance_key
         began = self._clock.monotonic()
         while self._running and not self._shut_down.has(instance_key):
+            if poll_version(request):
+                await self.versions.enter(key, request.deployment_options)
+            elif request.worker_version_capabilities.use_versioning:
+                key = await self.versions.of_build(key, request)
             queue = self.queues.loaded(key) or await self.queues.load(key, normal_name=task_queue.normal_name)
             if forwarded and not queue.is_root:
                 raise self._not_root(key)
@@ -266,6 +283,8 @@ class MatchingService(Service, BuildIdCalls):
             if queue is None and request.normal_name:
                 raise StickyWorkerUnavailable(f"Nobody polls sticky task queue {name}.")
             queue = queue or await self.queues.load(key)
+            if queue.routes is not None:
+                queue = await self.versions.for_query(queue, request)
             try:
                 return queue, await queue.poller_for_query(until=until)
             except Reload:
@@ -448,6 +467,7 @@ class MatchingService(Service, BuildIdCalls):
             await self.queues.unload(key)
         await self._store.delete_namespace(namespace=namespace)
         await self._user_data.forget(namespace=namespace)
+        await self.deployments.store.delete_namespace(namespace=namespace)
 
     # workers
 

@@ -10,6 +10,7 @@ from temporalio.api.workflowservice import v1 as ws
 from common.contracts.history import HistoryClient, RecordActivityTaskStarted, RecordWorkflowTaskStarted
 from matching.delivery import StartedTask
 from matching.records import Family
+from matching.routes import UNVERSIONED, Target
 
 
 class Starter:
@@ -19,9 +20,10 @@ class Starter:
         self._history = history
 
     async def start(
-        self, *, kind: Family, namespace: str, task: StartedTask, poll: Any
+        self, *, kind: Family, namespace: str, task: StartedTask, poll: Any, target: Target = UNVERSIONED
     ) -> ws.PollWorkflowTaskQueueResponse | ws.PollActivityTaskQueueResponse:
-        """Raises what History raises; see `HistoryClient.record_workflow_task_started`."""
+        """`target`: where the queue's routing sends the workflow. Raises what History raises: see
+        `HistoryClient.record_workflow_task_started`."""
         request_id = str(uuid.uuid4())
         if kind == "workflow":
             return await self._history.record_workflow_task_started(
@@ -34,6 +36,9 @@ class Starter:
                     stamp=task.stamp,
                     request_id=request_id,
                     poll=poll,
+                    version_directive=task.version_directive,
+                    revision=target.revision,
+                    target_version=target.version,
                 )
             )
         return await self._history.record_activity_task_started(
@@ -46,5 +51,8 @@ class Starter:
                 stamp=task.stamp,
                 request_id=request_id,
                 poll=poll,
+                version_directive=task.version_directive,
+                revision=target.revision,
+                target_version=target.version,
             )
         )

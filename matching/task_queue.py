@@ -11,11 +11,15 @@ import asyncio
 import itertools
 import logging
 from collections import defaultdict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+import msgspec
+
+from common import caller
+from common.archetypes import archetype_of
 from common.clock import Clock
 from common.contracts.matching import StickyWorkerUnavailable
 from common.errors import NotFound, QueueOwnershipLost, TaskAlreadyStarted
@@ -37,6 +41,7 @@ from matching.pollers import PollerHistory
 from matching.queries import WaitingQueries
 from matching.rates import RateTracker
 from matching.records import Family, UserData
+from matching.routes import UNVERSIONED, RoutedTask, Routes, routes_of
 from matching.starts import Starter
 from matching.store.base import TaskStore
 from matching.waiting_tasks import Elsewhere, Given, WaitingTasks, settle
@@ -58,6 +63,7 @@ class TaskQueue:
         partitions: Sequence[PhysicalQueue],
         count: int,
         open_count: int,
+        loaded: Callable[[str], TaskQueue | None],
         others: OtherHosts,
         store: TaskStore,
         writer: QueueWriter,
@@ -80,6 +86,10 @@ class TaskQueue:
         self.added: defaultdict[int, RateTracker] = defaultdict(lambda: RateTracker(clock=clock))
         self.dispatched: defaultdict[int, RateTracker] = defaultdict(lambda: RateTracker(clock=clock))
         self.user_data: UserData | None = None
+        self.routes: Routes | None = None
+        """None while nobody polls it with a version of a worker deployment."""
+        self._loaded = loaded
+        """Another version of this queue, if it is loaded here."""
         self.last_active = clock.monotonic()
         self.is_closed = False
         """A sticky queue whose worker was shut down."""
@@ -94,7 +104,9 @@ class TaskQueue:
         )
         self.ownership = OwnershipCheck(owner=self, partitions=self.partitions, store=store, clock=clock, config=config)
         self._reader = BacklogReader(store=store, clock=clock, config=config, ready=self.stored)
-        self._ready = Candidates(clock=clock, limits=self.limits, look=self.pump, expired=self._done_with)
+        self._ready = self._candidates()
+        self.routed: dict[str, Candidates] = {}
+        """Of the default queue: what waits for the pollers of a version, by version."""
         self._offers = Offers(clock=clock, matcher=self.matcher, give_back=self.give_back, look=self.pump)
         self._forwarder: Forwarder | None = None
         if not self.is_root:
@@ -103,12 +115,12 @@ class TaskQueue:
         self._kept_loaded = float("-inf")
         self._arriving = WaitingTasks(
             clock=clock,
-            heap=self._ready.heap,
+            push=self._push,
             give_back=self.give_back,
             came=self._forwarder.look if self._forwarder is not None else None,
         )
         self._queries = WaitingQueries(clock=clock, matcher=self.matcher)
-        self._dispatches: set[asyncio.Task[Any]] = set()
+        self.dispatches: set[asyncio.Task[Any]] = set()
         self._for_appends = [p for p in self.partitions if p.key.partition < open_count] or self.partitions
         self._next_partition = itertools.count()
         for partition in self.partitions:
@@ -141,7 +153,7 @@ class TaskQueue:
     @property
     def is_in_use(self) -> bool:
         """Whether unloading would send somebody away."""
-        return bool(self.matcher.outstanding or self._arriving or self._dispatches or self._queries)
+        return bool(self.matcher.outstanding or self._arriving or self.dispatches or self._queries)
 
     @property
     def has_backlog(self) -> bool:
@@ -172,6 +184,10 @@ class TaskQueue:
             return
         self.user_data = data
         self.limits.configure(data.configs.get(self.kind))
+        routes = routes_of(data, self.kind)
+        if routes != self.routes:
+            self.routes = routes
+            self._route_again()
         self.pump()
 
     # polls
@@ -183,6 +199,7 @@ class TaskQueue:
         if self.is_unloaded:
             raise Reload
         self.last_active = poller.began
+        poller.home = self
         self.pollers.polled(identity=poller.identity, request=poller.request)
         if self.kind == "activity":
             self._take_over_rate(poller.request)
@@ -199,6 +216,11 @@ class TaskQueue:
             self.pollers.polled(identity=poller.identity, request=poller.request)
         self.last_active = self.clock.monotonic()
         return answer
+
+    def used_by_version(self) -> None:
+        """Pollers of a version come for what is here."""
+        self.last_active = self.clock.monotonic()
+        self.keep_others_loaded()
 
     def keep_others_loaded(self, *, now: bool = False) -> None:
         """Once in a while, or `now`; see `OtherHosts`."""
@@ -226,8 +248,9 @@ class TaskQueue:
         self._check_worker()
         self.last_active = self.clock.monotonic()
         self.added[delivery.priority].count()
-        given: Given = self._poller_for(delivery)
-        if given is None and self._may_wait(delivery):
+        home = self if self.routes is None else self._home_of(delivery)
+        given: Given = None if home is None else self._poller_for(delivery, home)
+        if given is None and home is not None and self._may_wait(delivery, home):
             given = await self._arriving.wait(delivery, patience=self.config.match_wait)
         if given is Elsewhere.HANDLED:
             return
@@ -237,6 +260,9 @@ class TaskQueue:
             raise StickyWorkerUnavailable(f"The worker of sticky task queue {self.name} has shut down.")
         if delivery.expires_at is not None and delivery.expires_at <= self.clock.now():
             return
+        if self.routes is not None:
+            directive = self.routes.stored_directive(delivery.task)
+            delivery.task = msgspec.structs.replace(delivery.task, version_directive=directive)
         partition = self._for_appends[next(self._next_partition) % len(self._for_appends)]
         await self._writer.append(partition, delivery, owner=self)
 
@@ -255,23 +281,32 @@ class TaskQueue:
         if self.normal_name and not self.has_live_worker:
             raise StickyWorkerUnavailable(f"Nobody polls sticky task queue {self.name}.")
 
-    def _poller_for(self, delivery: Delivery) -> Poller | None:
+    def _home_of(self, delivery: Delivery) -> TaskQueue | None:
+        """Whose pollers may have it; None when nobody polls with that version here. Raises StickyWorkerUnavailable when the
+        workflow has to leave its worker, which is of another version."""
+        assert self.routes is not None
+        if self.normal_name:
+            self.routes.check_sticky(delivery.task)
+        version = self.version_for(delivery.task)
+        return self._loaded(version) if version else self
+
+    def _poller_for(self, delivery: Delivery, home: TaskQueue) -> Poller | None:
         """A waiting poller reserved for it, unless a rate limit holds it back."""
-        if not self.matcher.waiting:
+        if not home.matcher.waiting:
             return None
         if not self.limits.is_unlimited:
             if self.limits.queue_wait() > 0 or self.limits.key_wait(delivery.fairness_key) > 0:
                 return None
             self._ready.charge(delivery)
-        return self.matcher.reserve()
+        return home.matcher.reserve()
 
-    def _may_wait(self, delivery: Delivery) -> bool:
+    def _may_wait(self, delivery: Delivery, home: TaskQueue) -> bool:
         """Whether a poller is likely to come for it before a row would have paid off."""
         if self.is_unloaded or not self.limits.is_unlimited:
             return False
         lends_poller = self._forwarder is not None and self._forwarder.lends_poller
         window = self.config.match_wait_poller_window.total_seconds()
-        if self.pollers.seconds_since_poll() > window and not lends_poller:
+        if home.pollers.seconds_since_poll() > window and not lends_poller:
             return False
         if delivery.fairness_key and self.has_backlog:
             return False  # its turn among stored tasks is decided when it is stored
@@ -289,6 +324,8 @@ class TaskQueue:
                 break
         for partition in self.partitions:
             self._reader.fill(partition)
+        if self.routed:
+            self._pump_versions()
         if self._forwarder is not None:
             self._forwarder.look()
 
@@ -303,32 +340,95 @@ class TaskQueue:
     def _give_own(self) -> bool:
         if self._forwarder is not None and self._forwarder.is_recalling:
             return False
-        delivery = self._ready.best()
+        source, candidates = (self, self._ready) if self.routes is None else self._best_source()
+        delivery = candidates.best()
         if delivery is None:
             return False
-        if delivery.queue is not None and len(self._dispatches) >= self.config.max_dispatches:
+        if delivery.queue is not None and len(source.dispatches) >= self.config.max_dispatches:
             return False
         poller = self.matcher.reserve()
         if poller is None:
             return False
-        self._ready.take(delivery)
+        candidates.take(delivery)
         if delivery.queue is not None:
-            self._begin_dispatch(delivery, poller)
+            source.begin_dispatch(delivery, poller)
         elif not settle(delivery, poller):
             self.matcher.release(poller)
         return True
 
+    # versions (see `matching.routes`)
+
+    @property
+    def _spreads(self) -> bool:
+        """Whether what waits here goes to the pollers of several versions."""
+        return self.routes is not None and not self.version and not self.normal_name
+
+    def version_for(self, task: RoutedTask) -> str:
+        """Whose pollers the task is for; empty for this queue's own."""
+        return self.routes.target(task).version if self.routes is not None and self._spreads else ""
+
+    def _candidates(self) -> Candidates:
+        return Candidates(
+            clock=self.clock, limits=self.limits, push=self._push, look=self.pump, expired=self._done_with
+        )
+
+    def _push(self, delivery: Delivery) -> None:
+        candidates = self._ready if self.routes is None else self._candidates_for(delivery)
+        candidates.push(delivery)
+
+    def _candidates_for(self, delivery: Delivery) -> Candidates:
+        version = self.version_for(delivery.task)
+        if not version:
+            return self._ready
+        if version not in self.routed:
+            self.routed[version] = self._candidates()
+        return self.routed[version]
+
+    def _route_again(self) -> None:
+        """What waits in memory goes where it would go now."""
+        waiting = [delivery for part in (self._ready, *self.routed.values()) for delivery in part.heap.clear()]
+        self.routed = {}
+        for delivery in waiting:
+            self._push(delivery)
+
+    def _pump_versions(self) -> None:
+        for version in list(self.routed):
+            queue = self._loaded(version)
+            if queue is not None and queue.matcher.waiting:
+                queue.pump()
+
+    def _best_source(self) -> tuple[TaskQueue, Candidates]:
+        """The pollers of a version also get what the default queue has for them: the better of the two goes, of two that
+        are as good the older."""
+        base = self._loaded("") if self.version else None
+        others = base.routed.get(self.version) if base is not None else None
+        if base is None or others is None or (other := others.best()) is None:
+            return self, self._ready
+        own = self._ready.best()
+        if own is None or (other.priority, other.created_at) < (own.priority, own.created_at):
+            return base, others
+        return self, self._ready
+
     @property
     def best_priority(self) -> int:
-        delivery = self._ready.best()
+        delivery = self._best_to_offer().best()
         return LOWEST_PRIORITY if delivery is None else delivery.priority
+
+    def _best_to_offer(self) -> Candidates:
+        best = self._ready
+        for part in self.routed.values():
+            mine, theirs = best.best(), part.best()
+            if theirs is not None and (mine is None or theirs.priority < mine.priority):
+                best = part
+        return best
 
     def take_for_offer(self) -> Delivery | None:
         """The best delivery that may go now, for pollers of another host; None when there is none. Then `was_offered`."""
-        delivery = self._ready.best()
+        candidates = self._best_to_offer()
+        delivery = candidates.best()
         if delivery is None:
             return None
-        self._ready.take(delivery)
+        candidates.take(delivery)
         if delivery.queue is not None:
             delivery.queue.subqueues[delivery.priority].dispatched(delivery)
         return delivery
@@ -352,7 +452,7 @@ class TaskQueue:
 
     # dispatch
 
-    def _begin_dispatch(self, delivery: Delivery, poller: Poller) -> None:
+    def begin_dispatch(self, delivery: Delivery, poller: Poller) -> None:
         assert delivery.queue is not None
         delivery.queue.subqueues[delivery.priority].dispatched(delivery)
         self._dispatching(self._dispatch(delivery, delivery.queue, poller))
@@ -360,7 +460,7 @@ class TaskQueue:
     def _dispatching(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         # A context of its own: the dispatch outlives the poll or the append that happened to cause it.
         task = asyncio.get_running_loop().create_task(work, name=f"dispatch from {self.name}", context=Context())
-        self._dispatches.add(task)
+        self.dispatches.add(task)
         task.add_done_callback(self._dispatch_ended)
         return task
 
@@ -372,7 +472,7 @@ class TaskQueue:
             self._ready.set_aside(delivery, self._retry_delay(delivery))
 
     def _dispatch_ended(self, task: asyncio.Task[Any]) -> None:
-        self._dispatches.discard(task)
+        self.dispatches.discard(task)
         if not self.is_unloaded:
             self.pump()
 
@@ -382,9 +482,13 @@ class TaskQueue:
 
     async def _start(self, delivery: Delivery, poller: Poller) -> bool:
         """Record the start and answer the poller. True when the delivery is handled: started now or before, or obsolete."""
+        home: TaskQueue = poller.home
+        if archetype_of(delivery.task.workflow_id):
+            caller.set_source(poller.caller)
+        target = UNVERSIONED if self.routes is None else self.routes.of_start(delivery.task)
         try:
             response = await self._starter.start(
-                kind=self.kind, namespace=self.namespace, task=delivery.task, poll=poller.request
+                kind=self.kind, namespace=self.namespace, task=delivery.task, poll=poller.request, target=target
             )
         except (TaskAlreadyStarted, NotFound):
             self.give_back(poller)
@@ -398,11 +502,14 @@ class TaskQueue:
             self.give_back(poller)
             return False
         self.dispatched[delivery.priority].count()
-        add_advice(self, response, poller, now=self.clock.monotonic(), is_stored=delivery.queue is not None)
-        self.answer(poller, response)
+        add_advice(home, response, poller, now=self.clock.monotonic(), is_stored=delivery.queue is not None)
+        home.answer(poller, response)
         return True
 
     def give_back(self, poller: Poller) -> None:
+        if poller.home is not self:
+            poller.home.give_back(poller)
+            return
         self.matcher.release(poller)
         if not self.is_unloaded:
             self.pump()
@@ -453,7 +560,7 @@ class TaskQueue:
             if delivery.attempts:
                 self._ready.set_aside(delivery, self._retry_delay(delivery))
             else:
-                self._ready.push(delivery)
+                self._push(delivery)
         if not self.is_unloaded:
             self.pump()
 
@@ -481,7 +588,8 @@ class TaskQueue:
         for partition in self.partitions:
             partition.is_lost = True
         self.checkpoints.stop()
-        self._ready.stop()
+        for candidates in (self._ready, *self.routed.values()):
+            candidates.stop()
         if self._forwarder is not None:
             self._forwarder.stop()
         self._arriving.send_away()
@@ -491,8 +599,8 @@ class TaskQueue:
 
     async def settle(self) -> None:
         """Returns when no dispatch and no read is under way."""
-        while self._dispatches:
-            await asyncio.wait(set(self._dispatches))
+        while self.dispatches:
+            await asyncio.wait(set(self.dispatches))
         if self._forwarder is not None:
             self._forwarder.stop()
             await self._forwarder.settle()

@@ -171,6 +171,7 @@ class TaskQueues:
             partitions=[PhysicalQueue(record=record, config=self._config) for record in records],
             count=count,
             open_count=open_count,
+            loaded=lambda version: self.loaded(TaskQueueKey(key.namespace, key.name, key.kind, version)),
             others=self._others,
             store=self._store,
             writer=self.writer,

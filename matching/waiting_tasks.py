@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from common.clock import Clock
 from matching.delivery import Delivery
 from matching.matcher import Poller
-from matching.ready import ReadyHeap
 
 
 class Elsewhere(enum.Enum):
@@ -25,19 +24,19 @@ Given = Poller | Elsewhere | None
 
 
 class WaitingTasks:
-    """They are offered through `heap`. `came` is called when one has begun to wait, `give_back` for the poller of one whose
+    """They are offered through `push`. `came` is called when one has begun to wait, `give_back` for the poller of one whose
     giver was cancelled."""
 
     def __init__(
         self,
         *,
         clock: Clock,
-        heap: ReadyHeap,
+        push: Callable[[Delivery], None],
         give_back: Callable[[Poller], None],
         came: Callable[[], None] | None = None,
     ) -> None:
         self._clock = clock
-        self._heap = heap
+        self._push = push
         self._give_back = give_back
         self._came = came
         self._waiting: dict[Delivery, None] = {}
@@ -55,7 +54,7 @@ class WaitingTasks:
         stand_in = replace(task, waiter=waiter)
         timer = self._clock.call_at(self._clock.now() + patience, lambda: _time_is_up(stand_in))
         self._waiting[stand_in] = None
-        self._heap.push(stand_in)
+        self._push(stand_in)
         if self._came is not None:
             self._came()
         try:

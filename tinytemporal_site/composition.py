@@ -186,7 +186,7 @@ class Process:
 
     def _matching(self) -> MatchingService:
         from matching.service import MatchingService
-        from matching.store import open_task_store, open_user_data_store
+        from matching.store import open_deployment_store, open_task_store, open_user_data_store
 
         database = self.databases["default"]
         service = MatchingService(
@@ -198,6 +198,7 @@ class Process:
             user_data=open_user_data_store(
                 database, home="chasm" if settings.TASK_QUEUE_USER_DATA == "CHASM" else "table"
             ),
+            deployments=open_deployment_store(database),
             placement=QueuePlacement(cluster=self.cluster),
         )
         self.cluster.membership.subscribe(service.queues.rebalance)

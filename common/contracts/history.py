@@ -29,6 +29,12 @@ class RecordWorkflowTaskStarted(Struct, kw_only=True):
     request_id: str
     """Drawn by Matching for the poll."""
     poll: ws.PollWorkflowTaskQueueRequest
+    version_directive: str = "auto"
+    """As it was when the task was handed over."""
+    revision: int = 0
+    """Of the routing by which Matching chose the poller."""
+    target_version: str = ""
+    """Where the queue's routing would send the workflow."""
 
 
 class RecordActivityTaskStarted(Struct, kw_only=True):
@@ -40,6 +46,9 @@ class RecordActivityTaskStarted(Struct, kw_only=True):
     stamp: int = 0
     request_id: str
     poll: ws.PollActivityTaskQueueRequest
+    version_directive: str = "auto"
+    revision: int = 0
+    target_version: str = ""
 
 
 class StartChild(Struct, kw_only=True):

@@ -42,7 +42,11 @@ class AddTask(Struct, kw_only=True):
     scheduled_at: datetime
     priority: Priority | None = None
     version_directive: str = "auto"
-    """"auto", "unversioned", or "pinned:<deployment>:<build id>"."""
+    """"auto", "auto:<deployment>:<build id>" or "pinned:<deployment>:<build id>"; see `matching.routes`."""
+    revision: int = 0
+    """Of the routing that the workflow last went by."""
+    use_ramping: bool = False
+    """Whether the run is to begin on the version that is being ramped up."""
 
 
 class StickyWorkerUnavailable(Unavailable):
@@ -61,6 +65,9 @@ class QueryWorkflow(Struct, kw_only=True):
     timeout: timedelta
     """How long to wait for a poller and its answer."""
     priority: Priority | None = None
+    version_directive: str = "auto"
+    revision: int = 0
+    use_ramping: bool = False
 
 
 class DispatchNexusTask(Struct, kw_only=True):
@@ -168,6 +175,45 @@ class MatchingClient(Protocol):
     async def get_worker_versioning_rules(
         self, request: ws.GetWorkerVersioningRulesRequest
     ) -> ws.GetWorkerVersioningRulesResponse: ...
+
+    # worker deployments
+
+    async def create_worker_deployment(
+        self, request: ws.CreateWorkerDeploymentRequest
+    ) -> ws.CreateWorkerDeploymentResponse: ...
+    async def create_worker_deployment_version(
+        self, request: ws.CreateWorkerDeploymentVersionRequest
+    ) -> ws.CreateWorkerDeploymentVersionResponse: ...
+    async def describe_worker_deployment(
+        self, request: ws.DescribeWorkerDeploymentRequest
+    ) -> ws.DescribeWorkerDeploymentResponse: ...
+    async def describe_worker_deployment_version(
+        self, request: ws.DescribeWorkerDeploymentVersionRequest
+    ) -> ws.DescribeWorkerDeploymentVersionResponse: ...
+    async def list_worker_deployments(
+        self, request: ws.ListWorkerDeploymentsRequest
+    ) -> ws.ListWorkerDeploymentsResponse: ...
+    async def set_worker_deployment_current_version(
+        self, request: ws.SetWorkerDeploymentCurrentVersionRequest
+    ) -> ws.SetWorkerDeploymentCurrentVersionResponse: ...
+    async def set_worker_deployment_ramping_version(
+        self, request: ws.SetWorkerDeploymentRampingVersionRequest
+    ) -> ws.SetWorkerDeploymentRampingVersionResponse: ...
+    async def set_worker_deployment_manager(
+        self, request: ws.SetWorkerDeploymentManagerRequest
+    ) -> ws.SetWorkerDeploymentManagerResponse: ...
+    async def update_worker_deployment_version_metadata(
+        self, request: ws.UpdateWorkerDeploymentVersionMetadataRequest
+    ) -> ws.UpdateWorkerDeploymentVersionMetadataResponse: ...
+    async def update_worker_deployment_version_compute_config(
+        self, request: ws.UpdateWorkerDeploymentVersionComputeConfigRequest
+    ) -> ws.UpdateWorkerDeploymentVersionComputeConfigResponse: ...
+    async def delete_worker_deployment(
+        self, request: ws.DeleteWorkerDeploymentRequest
+    ) -> ws.DeleteWorkerDeploymentResponse: ...
+    async def delete_worker_deployment_version(
+        self, request: ws.DeleteWorkerDeploymentVersionRequest
+    ) -> ws.DeleteWorkerDeploymentVersionResponse: ...
 
     async def update_task_queue_config(
         self, request: ws.UpdateTaskQueueConfigRequest

@@ -12,6 +12,7 @@ from msgspec import Struct
 from temporalio.api.taskqueue.v1 import TaskQueue
 
 from common.errors import InvalidArgument, TemporalError, Unimplemented
+from frontend.checks import deployments
 from frontend.checks.blobs import check_blob
 from frontend.checks.build_ids import check_rules_enabled, check_rules_update, check_sets_enabled, check_sets_update
 from frontend.checks.ids import check_execution, check_identity, check_request_id, check_run_id, too_long
@@ -198,4 +199,30 @@ METHODS: dict[str, Passing] = {
         "matching", "update_worker_versioning_rules", (check_rules_enabled, check_rules_update, _named_queue)
     ),
     "GetWorkerVersioningRules": Passing("matching", "get_worker_versioning_rules", (check_rules_enabled, _named_queue)),
+    "CreateWorkerDeployment": Passing("matching", "create_worker_deployment", (deployments.creation,)),
+    "CreateWorkerDeploymentVersion": Passing(
+        "matching", "create_worker_deployment_version", (deployments.version_creation,)
+    ),
+    "DescribeWorkerDeployment": Passing("matching", "describe_worker_deployment", (deployments.named_deployment,)),
+    "DescribeWorkerDeploymentVersion": Passing(
+        "matching", "describe_worker_deployment_version", (deployments.named_version,)
+    ),
+    "ListWorkerDeployments": Passing("matching", "list_worker_deployments"),
+    "SetWorkerDeploymentCurrentVersion": Passing(
+        "matching", "set_worker_deployment_current_version", (deployments.current_version,)
+    ),
+    "SetWorkerDeploymentRampingVersion": Passing(
+        "matching", "set_worker_deployment_ramping_version", (deployments.ramping_version,)
+    ),
+    "SetWorkerDeploymentManager": Passing("matching", "set_worker_deployment_manager", (deployments.manager,)),
+    "UpdateWorkerDeploymentVersionMetadata": Passing(
+        "matching", "update_worker_deployment_version_metadata", (deployments.metadata,)
+    ),
+    "UpdateWorkerDeploymentVersionComputeConfig": Passing(
+        "matching", "update_worker_deployment_version_compute_config", (deployments.compute_config,)
+    ),
+    "DeleteWorkerDeployment": Passing("matching", "delete_worker_deployment", (deployments.named_deployment,)),
+    "DeleteWorkerDeploymentVersion": Passing(
+        "matching", "delete_worker_deployment_version", (deployments.named_version,)
+    ),
 }

@@ -46,13 +46,32 @@ def check_versioning(
 def _check_deployment(options: WorkerDeploymentOptions, *, limit: int) -> None:
     if not options.deployment_name or not options.build_id:
         raise InvalidArgument("Deployment name and build id must be set together.")
-    for field, value in (("WorkerDeploymentName", options.deployment_name), ("BuildID", options.build_id)):
-        if too_long(value, (limit - _PREFIX_BYTES) // 2):
-            raise InvalidArgument(f"size of {field} larger than the maximum allowed")
-        if field == "WorkerDeploymentName":
-            _check_delimiters(value)
-        if value.startswith("__"):
-            raise InvalidArgument(f"{field} cannot start with '__'")
+    check_deployment_name(options.deployment_name, limit=limit)
+    check_build_id(options.build_id, limit=limit)
+
+
+def check_deployment_name(name: str, *, limit: int) -> None:
+    """`limit` is that of ids, in bytes."""
+    _check_size("WorkerDeploymentName", name, limit=limit)
+    _check_delimiters(name)
+    _check_reserved("WorkerDeploymentName", name)
+
+
+def check_build_id(build_id: str, *, limit: int) -> None:
+    _check_size("BuildID", build_id, limit=limit)
+    _check_reserved("BuildID", build_id)
+
+
+def _check_size(field: str, value: str, *, limit: int) -> None:
+    if not value:
+        raise InvalidArgument(f"{field} cannot be empty")
+    if too_long(value, (limit - _PREFIX_BYTES) // 2):
+        raise InvalidArgument(f"size of {field} larger than the maximum allowed")
+
+
+def _check_reserved(field: str, value: str) -> None:
+    if value.startswith("__"):
+        raise InvalidArgument(f"{field} cannot start with '__'")
 
 
 def _check_delimiters(deployment_name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from common.database import Database
+from matching.deployments.store import DeploymentStore
 from matching.store.base import UserDataStore
 from matching.store.component_user_data_store import ComponentUserDataStore
 from matching.store.task_store import SqlTaskStore
@@ -14,6 +15,10 @@ from matching.store.user_data_store import SqlUserDataStore
 def open_task_store(database: Database) -> SqlTaskStore:
     """A store over a database that its owner starts and stops."""
     return SqlTaskStore(database=database)
+
+
+def open_deployment_store(database: Database) -> DeploymentStore:
+    return DeploymentStore(database=database)
 
 
 UserDataHome = Literal["table", "chasm"]
@@ -29,6 +34,7 @@ __all__ = [
     "SqlTaskStore",
     "SqlUserDataStore",
     "UserDataHome",
+    "open_deployment_store",
     "open_task_store",
     "open_user_data_store",
 ]

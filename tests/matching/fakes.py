@@ -16,6 +16,8 @@ from common.contracts.matching import AddTask, QueryWorkflow
 from common.errors import ConditionFailed, PersistenceError, QueueOwnershipLost, TaskAlreadyStarted
 from common.records import decode, encode
 from matching.config import MatchingConfig
+from matching.deployments.records import DeploymentRecord
+from matching.deployments.store import DeploymentConflict
 from matching.records import QueueKey, QueueRecord, SpooledTask, UserData
 from matching.service import MatchingService
 from matching.store.base import QueueWrite, UnreadableTask, UserDataConflict
@@ -222,18 +224,66 @@ class FakeHistory:
             raise self.failures.pop(0)
 
 
+class MemoryDeployments:
+    """A `matching.deployments.store.DeploymentStore` in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], bytes] = {}
+        self.looks: dict[tuple[str, str], datetime | None] = {}
+
+    async def get(self, *, namespace: str, name: str) -> DeploymentRecord | None:
+        row = self.rows.get((namespace, name))
+        return None if row is None else decode(DeploymentRecord, row, table="worker_deployments", key=name)
+
+    async def save(self, record: DeploymentRecord, *, look_at: datetime | None, expected_version: int) -> None:
+        present = await self.get(namespace=record.namespace, name=record.name)
+        if (present.version if present else 0) != expected_version:
+            raise DeploymentConflict(namespace=record.namespace, name=record.name)
+        self.rows[record.namespace, record.name] = encode(record)
+        self.looks[record.namespace, record.name] = look_at
+
+    async def delete(self, record: DeploymentRecord) -> bool:
+        return self.rows.pop((record.namespace, record.name), None) is not None
+
+    async def page(self, *, namespace: str, after: tuple[datetime, str] | None, limit: int) -> list[DeploymentRecord]:
+        found = [
+            record
+            for key in self.rows
+            if key[0] == namespace and (record := await self.get(namespace=key[0], name=key[1]))
+        ]
+        found.sort(key=lambda record: (record.created_at, record.name), reverse=True)
+        return [record for record in found if after is None or (record.created_at, record.name) < after][:limit]
+
+    async def count(self, *, namespace: str) -> int:
+        return sum(key[0] == namespace for key in self.rows)
+
+    async def due(self, *, until: datetime, limit: int) -> list[DeploymentRecord]:
+        keys = [
+            key for key, look_at in self.looks.items() if look_at is not None and look_at <= until and key in self.rows
+        ]
+        found = [await self.get(namespace=namespace, name=name) for namespace, name in keys[:limit]]
+        return [record for record in found if record is not None]
+
+    async def delete_namespace(self, *, namespace: str) -> None:
+        for key in [key for key in self.rows if key[0] == namespace]:
+            del self.rows[key]
+
+
 class World:
     """A MatchingService (or several, one after or beside another) over one store, one History and one manual clock."""
 
     def __init__(self, config: MatchingConfig | None = None) -> None:
         self.clock = ManualClock(START)
         self.store = MemoryStore()
+        self.deployments = MemoryDeployments()
         self.history = FakeHistory()
         self.config = config or MatchingConfig(match_wait=timedelta())
         self.services: list[MatchingService] = []
 
     async def service(self, host: str = "one") -> MatchingService:
-        service = MatchingService(self.store, self.history, self.clock, self.config, host, user_data=self.store)
+        service = MatchingService(
+            self.store, self.history, self.clock, self.config, host, user_data=self.store, deployments=self.deployments
+        )
         await service.start()
         self.services.append(service)
         return service

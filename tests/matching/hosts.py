@@ -88,6 +88,7 @@ class Hosts(World):
                 self.config,
                 host,
                 user_data=self.store,
+                deployments=self.deployments,
                 placement=QueuePlacement(cluster=cast(Cluster, OneOf(membership))),
             )
             membership.subscribe(service.queues.rebalance)

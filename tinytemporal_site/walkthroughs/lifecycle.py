@@ -25,10 +25,11 @@ from common.contracts.matching import AddTask
 from common.database.opening import database_of
 from common.errors import TaskAlreadyStarted, Unavailable
 from matching.config import MatchingConfig
+from matching.deployments.store import DeploymentStore
 from matching.physical_queue import PhysicalQueue
 from matching.records import QueueKey
 from matching.service import MatchingService
-from matching.store import SqlTaskStore, open_task_store, open_user_data_store
+from matching.store import SqlTaskStore, open_deployment_store, open_task_store, open_user_data_store
 from matching.task_queues import TaskQueueKey
 from tinytemporal_site.databases import database_settings, keep_memory_database
 from tinytemporal_site.settings import BASE_DIR
@@ -73,11 +74,12 @@ class FewStarts:
 class Lifecycle:
     """The walkthrough's Matching, one service after another over one store."""
 
-    def __init__(self, *, store: SqlTaskStore, user_data: Any) -> None:
+    def __init__(self, *, store: SqlTaskStore, user_data: Any, deployments: DeploymentStore) -> None:
         self.clock = RealClock()
         self.history = FewStarts()
         self.store = store
         self._user_data = user_data
+        self._deployments = deployments
         self.service: MatchingService | None = None
 
     async def load(self) -> None:
@@ -88,6 +90,7 @@ class Lifecycle:
             config=MatchingConfig(match_wait=timedelta(), checkpoint_delay=timedelta(hours=1)),
             host="walkthrough",
             user_data=self._user_data,
+            deployments=self._deployments,
         )
         await self.service.start()
 
@@ -164,7 +167,11 @@ async def walk() -> AsyncIterator[Step]:
     """The steps, in order. Needs `memory_tables` around it."""
     database = database_of(connections.databases[ALIAS])
     await database.start()
-    life = Lifecycle(store=open_task_store(database), user_data=open_user_data_store(database))
+    life = Lifecycle(
+        store=open_task_store(database),
+        user_data=open_user_data_store(database),
+        deployments=open_deployment_store(database),
+    )
     try:
         yield await life.look("before the first load: no row")
         await life.load()
