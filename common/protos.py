@@ -45,10 +45,16 @@ def from_timestamp(value: Timestamp) -> datetime:
 
 def duration(value: timedelta) -> Duration:
     """Seconds and nanos of one sign, as the API wants them."""
+    seconds, nanos = _signed(value)
+    return Duration(seconds=seconds, nanos=nanos)
+
+
+@lru_cache(maxsize=4_096)
+def _signed(value: timedelta) -> tuple[int, int]:
     total = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
     seconds, micros = divmod(abs(total), 1_000_000)
     sign = -1 if total < 0 else 1
-    return Duration(seconds=sign * seconds, nanos=sign * micros * 1_000)
+    return sign * seconds, sign * micros * 1_000
 
 
 def optional_duration(value: timedelta) -> Duration | None:

@@ -1,7 +1,7 @@
 """Rules about requests that History and the frontend share. Messages are upstream's.
 
     check_duration(value, name) / capped(value)     durations of the API
-    check_retry_policy(policy), with_defaults(policy, config), checked_policy(policy, config)
+    check_retry_policy(policy), with_defaults(policy, config), checked_policy(policy, config), shared_policy(policy, config)
     run_timeout_within, capped_task_timeout         timeouts of a run
     check_blob, check_memo
 Source: upstream's common/retrypolicy, common/primitives/timestamp and service/history/api/create_workflow_util.go.
@@ -10,6 +10,7 @@ Source: upstream's common/retrypolicy, common/primitives/timestamp and service/h
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import lru_cache
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
@@ -96,6 +97,27 @@ def checked_policy(policy: RetryPolicy, config: HistoryConfig) -> RetryPolicy:
     filled = with_defaults(policy, config)
     check_retry_policy(filled)
     return filled
+
+
+def shared_policy(policy: RetryPolicy, config: HistoryConfig) -> RetryPolicy:
+    """`checked_policy`, remembered: a workflow's activities rarely have more than a few. Not to be changed: all activities
+    with such a policy share the result."""
+    return _shared(
+        policy.SerializeToString(),
+        config.default_activity_retry_initial,
+        config.default_activity_retry_maximum_multiple,
+        config.default_activity_retry_coefficient,
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _shared(policy: bytes, initial: timedelta, multiple: float, coefficient: float) -> RetryPolicy:
+    config = HistoryConfig(
+        default_activity_retry_initial=initial,
+        default_activity_retry_maximum_multiple=multiple,
+        default_activity_retry_coefficient=coefficient,
+    )
+    return checked_policy(RetryPolicy.FromString(policy), config)
 
 
 def run_timeout_within(run_timeout: timedelta, *, execution_timeout: timedelta) -> timedelta:

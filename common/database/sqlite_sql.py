@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from common.database.base import Query, Row, RowsQuery
@@ -56,9 +57,10 @@ def _with_times(row: Row, times: Sequence[int]) -> Row:
     return tuple(values)
 
 
+@lru_cache(maxsize=4_096)
 def time_to_text(when: datetime | None) -> str | None:
     """The form in which Django stores and reads it: UTC without an offset. Always with microseconds, so that the
-    order of the texts is the order of the times."""
+    order of the texts is the order of the times. Kept for a while: one commit's rows have few different times."""
     if when is None:
         return None
     if when.tzinfo is not UTC:

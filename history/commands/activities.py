@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from temporalio.api.command.v1 import Command, ScheduleActivityTaskCommandAttributes
-from temporalio.api.common.v1 import Priority, RetryPolicy
+from temporalio.api.common.v1 import Priority
 from temporalio.api.enums.v1 import CommandType, EventType, TaskQueueKind, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import (
     ActivityTaskCancelRequestedEventAttributes,
@@ -32,7 +32,7 @@ from history.payloads import encode_string
 from history.state import Draft
 from history.transitions.activities import cancel_activity, dispatch_activity
 from history.transitions.deadlines import activity_deadline, lower_deadline
-from history.validation import capped, check_duration, check_retry_policy, duration_fault, with_defaults
+from history.validation import capped, duration_fault, shared_policy
 
 Cause = WorkflowTaskFailedCause
 BAD_SCHEDULE = Cause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES
@@ -107,8 +107,7 @@ def _scheduled_attributes(
         raise InvalidArgument("activityId is not set")
     if not attributes.activity_type.name:
         raise InvalidArgument("activityType is not set")
-    policy = with_defaults(attributes.retry_policy, ctx.work.config)
-    _check_policy(attributes.retry_policy, policy)
+    policy = shared_policy(attributes.retry_policy, ctx.work.config)
     for name, value in (("activityId", attributes.activity_id), ("activityType", attributes.activity_type.name)):
         if (length := id_size(value)) > ID_LIMIT:
             raise InvalidArgument(f"{name} exceeds length limit. Length={length} Limit={ID_LIMIT}")
@@ -136,14 +135,6 @@ def _scheduled_attributes(
         use_workflow_build_id=attributes.use_workflow_build_id,
         priority=priority,
     )
-
-
-def _check_policy(given: RetryPolicy, filled: RetryPolicy) -> None:
-    """The given intervals' signs (filling in cuts them off), then the whole policy."""
-    if given.maximum_attempts != 1:
-        check_duration(given.initial_interval, "invalid InitialInterval set on retry policy: {}")
-        check_duration(given.maximum_interval, "invalid MaximumInterval set on retry policy: {}")
-    check_retry_policy(filled)
 
 
 def _priority(attributes: ScheduleActivityTaskCommandAttributes) -> Priority | None:

@@ -13,7 +13,7 @@ from temporalio.api.workflow.v1 import VersioningOverride
 
 from common.errors import InvalidArgument
 from history.config import HistoryConfig
-from history.validation import capped, check_retry_policy, duration_fault, with_defaults
+from history.validation import capped, check_retry_policy, checked_policy, duration_fault, shared_policy, with_defaults
 from history.versioning_override import PINNED, modern_override
 
 S = Duration
@@ -84,6 +84,26 @@ def test_bad_retry_policies(policy: RetryPolicy, message: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
         check_retry_policy(policy)
     assert refused.value.message == message
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        RetryPolicy(),
+        RetryPolicy(maximum_attempts=1),
+        RetryPolicy(initial_interval=S(seconds=3), backoff_coefficient=1.5, non_retryable_error_types=["E"]),
+    ],
+)
+def test_a_shared_policy_is_a_checked_one_of_the_config_at_hand(policy: RetryPolicy) -> None:
+    for config in (HistoryConfig(), HistoryConfig(default_activity_retry_initial=timedelta(seconds=7))):
+        assert shared_policy(policy, config) == checked_policy(policy, config)
+        assert shared_policy(policy, config) is shared_policy(policy, config)
+
+
+def test_a_bad_policy_is_refused_each_time() -> None:
+    for _ in range(2):
+        with pytest.raises(InvalidArgument, match="negative duration"):
+            shared_policy(RetryPolicy(initial_interval=S(seconds=-1)), HistoryConfig())
 
 
 def test_retry_defaults_fill_only_what_is_unset() -> None:
