@@ -21,11 +21,30 @@ def set_metadata(metadata: Callable[[], Metadata]) -> None:
     _METADATA.set(metadata)
 
 
+def source() -> Callable[[], Metadata] | None:
+    """Where the present caller's metadata is read, to be kept for later: see `set_source`."""
+    return _METADATA.get()
+
+
+def set_source(metadata: Callable[[], Metadata] | None) -> None:
+    """Acts for that caller, in a task of one's own."""
+    _METADATA.set(metadata)
+
+
 def client_name() -> str:
     """The `client-name` that SDKs and tools send; "" when unknown."""
+    return _value("client-name")
+
+
+def client_version() -> str:
+    """The `client-version`, likewise."""
+    return _value("client-version")
+
+
+def _value(wanted: str) -> str:
     metadata = _METADATA.get()
     for key, value in (metadata() or ()) if metadata is not None else ():
-        if key == "client-name":
+        if key == wanted:
             return value if isinstance(value, str) else value.decode(errors="replace")
     return ""
 

@@ -107,3 +107,10 @@ def link_value(link: Link.WorkflowEvent) -> str:
         query["referenceType"] = "EventReference"
     kind = Link.WorkflowEvent.DESCRIPTOR.full_name
     return f'<temporal:///namespaces/{path}/history?{urlencode(query)}>; type="{kind}"'
+
+
+def activity_link_value(link: Link.Activity) -> str:
+    path = "/".join(
+        quote(part, safe=_PATH_SAFE) for part in (link.namespace, "activities", link.activity_id, link.run_id)
+    )
+    return f'<temporal:///namespaces/{path}/details>; type="{Link.Activity.DESCRIPTOR.full_name}"'

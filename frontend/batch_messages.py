@@ -16,6 +16,9 @@ _TYPES = {
     "unpause_activities_operation": BatchOperationType.BATCH_OPERATION_TYPE_UNPAUSE_ACTIVITY,
     "reset_activities_operation": BatchOperationType.BATCH_OPERATION_TYPE_RESET_ACTIVITY,
     "update_activity_options_operation": BatchOperationType.BATCH_OPERATION_TYPE_UPDATE_ACTIVITY_OPTIONS,
+    "cancel_activities_operation": BatchOperationType.BATCH_OPERATION_TYPE_CANCEL_ACTIVITY,
+    "terminate_activities_operation": BatchOperationType.BATCH_OPERATION_TYPE_TERMINATE_ACTIVITY,
+    "delete_activities_operation": BatchOperationType.BATCH_OPERATION_TYPE_DELETE_ACTIVITY,
 }
 
 

@@ -39,6 +39,7 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
         "standalone_activities",
         "standalone_activity_start_delay",
         "standalone_activity_operator_commands",
+        "standalone_activity_batch_operations",
     )
     """Names of the fields of NamespaceInfo.Capabilities that are true."""
     workflow_pause: bool = True

@@ -7,8 +7,9 @@ import logging
 from datetime import timedelta
 
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
-from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.api.workflowservice.v1 import DeleteActivityExecutionRequest, DeleteWorkflowExecutionRequest
 
+from common.archetypes import ACTIVITY, DIVISIONS
 from common.errors import NotFound, TemporalError
 from frontend.services import Frontend
 
@@ -31,6 +32,7 @@ async def finish_removal(frontend: Frontend, name: str) -> None:
     """
     if not await frontend.namespaces.pending_removal(name):
         return
+    await frontend.schedules.delete_all(namespace=name)  # so that nothing is started any more
     deleted: set[str] = set()
     looks = 0
     while looks < EMPTY_LOOKS:
@@ -43,6 +45,7 @@ async def finish_removal(frontend: Frontend, name: str) -> None:
         looks = 0 if page.executions else looks + 1
         if len(left) < PAGE and looks < EMPTY_LOOKS:
             await frontend.clock.sleep(SETTLING)
+    await frontend.schedules.delete_all(namespace=name)
     await frontend.matching.forget_namespace(namespace=name)
     await frontend.batches.delete_closed(namespace=name, until=None)
     await frontend.namespaces.remove(name)
@@ -64,12 +67,25 @@ async def _delete(frontend: Frontend, namespace: str, infos: list[WorkflowExecut
     async def delete(info: WorkflowExecutionInfo) -> None:
         async with gate:
             try:
-                await frontend.history.delete_workflow_execution(
-                    DeleteWorkflowExecutionRequest(namespace=namespace, workflow_execution=info.execution)
-                )
+                await _delete_one(frontend, namespace, info)
             except NotFound:
                 pass  # gone already, and the list has not heard of it
 
     for outcome in await asyncio.gather(*map(delete, infos), return_exceptions=True):
         if outcome is not None:
             raise outcome
+
+
+async def _delete_one(frontend: Frontend, namespace: str, info: WorkflowExecutionInfo) -> None:
+    execution = info.execution
+    division = info.search_attributes.indexed_fields.get("TemporalNamespaceDivision")
+    if division is not None and division.data.strip(b'"').decode() == DIVISIONS[ACTIVITY]:
+        await frontend.history.delete_activity_execution(
+            DeleteActivityExecutionRequest(
+                namespace=namespace, activity_id=execution.workflow_id, run_id=execution.run_id
+            )
+        )
+        return
+    await frontend.history.delete_workflow_execution(
+        DeleteWorkflowExecutionRequest(namespace=namespace, workflow_execution=execution)
+    )

@@ -262,6 +262,8 @@ class ActivityItem(Record, kw_only=True):
     heartbeat_count: int = 0
     last_started_at: datetime | None = None
     """When the last attempt that was started, was."""
+    sdk_name: str = ""
+    sdk_version: str = ""
     delay_requested: bool = False
     """Whether the back-off is one that its worker asked for."""
 
@@ -275,8 +277,6 @@ class ActivityExecution(Record, kw_only=True):
     start_delay: timedelta = ZERO
     first_started_at: datetime | None = None
     """When a worker first got it; resets change nothing of that."""
-    sdk_name: str = ""
-    sdk_version: str = ""
     restores_options: bool = False
     """A reset that waits for the present attempt's end restores the original options."""
     stays_paused: bool = False

@@ -15,6 +15,11 @@ from temporalio.api.workflowservice.v1 import StartBatchOperationRequest
 from common.errors import AlreadyExists
 from common.records import Record
 
+ON_ACTIVITIES = frozenset(
+    ("cancel_activities_operation", "terminate_activities_operation", "delete_activities_operation")
+)
+"""Operations on activities that belong to no workflow; all others are on workflows."""
+
 State = Literal["Running", "Completed", "Failed", "Stopped"]
 RUNNING: State = "Running"
 FAILURES_KEPT = 100

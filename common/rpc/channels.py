@@ -94,7 +94,9 @@ class RemoteHost:
             running = send(
                 data,
                 timeout=None if until is None else self._seconds_to(until),
-                metadata=(("client-name", client_name),) if client_name else None,
+                metadata=(("client-name", client_name), ("client-version", caller.client_version()))
+                if client_name
+                else None,
             )
             self._in_flight.add(running)
             try:

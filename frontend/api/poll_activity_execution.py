@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from temporalio.api.workflowservice.v1 import PollActivityExecutionRequest, PollActivityExecutionResponse
 
-
 from frontend.checks.activity_executions import check_activity
 from frontend.services import Frontend
 

@@ -7,7 +7,6 @@ from temporalio.api.workflowservice.v1 import (
     RequestCancelActivityExecutionResponse,
 )
 
-
 from frontend.checks.activity_executions import check_activity
 from frontend.services import Frontend
 

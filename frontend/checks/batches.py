@@ -12,16 +12,13 @@ from temporalio.api.workflowservice.v1 import (
     UpdateWorkflowExecutionOptionsRequest,
 )
 
+from common.contracts.batches import ON_ACTIVITIES
 from common.errors import InvalidArgument
 from common.filters.errors import QueryError
 from common.filters.parser import parse
 from frontend.api.passing import METHODS
 from frontend.config import FrontendConfig
 
-_STANDALONE = frozenset(
-    ("cancel_activities_operation", "terminate_activities_operation", "delete_activities_operation")
-)
-"""Operations on activities that belong to no workflow."""
 _STATEMENT = "select * from dummy where "
 """What upstream puts before a query, and counts the positions of syntax errors in."""
 _SYNTAX_ERROR = re.compile(r".*syntax error at position (\d+)(.*)", re.DOTALL)
@@ -31,8 +28,6 @@ _NEITHER = "Either activity type must be set, or match all should be set to true
 def check_batch(request: StartBatchOperationRequest, *, config: FrontendConfig) -> str:
     """The name of the request's operation. Raises InvalidArgument."""
     operation = request.WhichOneof("operation") or ""
-    if operation in _STANDALONE:
-        raise InvalidArgument(f"The operation type {_go_type(operation)} is not supported for this namespace")
     _check_target(request, operation)
     _check_operation(request, operation)
     _check_query(request.visibility_query)
@@ -53,12 +48,18 @@ def _check_target(request: StartBatchOperationRequest, operation: str) -> None:
         raise InvalidArgument("JobId is not set on request.")
     if selectors > 1:
         raise InvalidArgument("visibility query, executions, and target executions are mutually exclusive")
+    on_activities = operation in ON_ACTIVITIES
+    wanted = ExecutionType.EXECUTION_TYPE_ACTIVITY if on_activities else ExecutionType.EXECUTION_TYPE_WORKFLOW
     for number, target in enumerate(request.target_executions):
-        if target.type != ExecutionType.EXECUTION_TYPE_WORKFLOW:
-            given = ExecutionType.Name(target.type).removeprefix("EXECUTION_TYPE_").title()
+        if target.type != wanted:
             raise InvalidArgument(
-                f"target_executions[{number}] has type {given}, but operation {_go_type(operation)} requires Workflow"
+                f"target_executions[{number}] has type {_type_name(target.type)}, "
+                f"but operation {_go_type(operation)} requires {_type_name(wanted)}"
             )
+
+
+def _type_name(kind: ExecutionType.ValueType) -> str:
+    return ExecutionType.Name(kind).removeprefix("EXECUTION_TYPE_").title()
 
 
 def _check_operation(request: StartBatchOperationRequest, operation: str) -> None:

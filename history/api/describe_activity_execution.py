@@ -21,7 +21,7 @@ from history.api.callback_infos import callback_infos
 from history.engine.engine import Engine
 from history.records import ActivityItem
 from history.state import ExecutionState
-from history.transitions.standalone import ITEM, own, state_of
+from history.transitions.standalone import ITEM, has_start_delay, own, state_of
 
 ANSWER_BEFORE_DEADLINE = timedelta(seconds=1)
 
@@ -120,6 +120,8 @@ def _info(state: ExecutionState, request: DescribeActivityExecutionRequest, *, n
         last_started_time=optional_timestamp(item.last_started_at),
         last_attempt_complete_time=optional_timestamp(item.last_attempt_complete_at),
         last_worker_identity=item.last_worker_identity,
+        sdk_name=item.sdk_name,
+        sdk_version=item.sdk_version,
         total_heartbeat_count=item.heartbeat_count,
         schedule_time=timestamp(info.started_at),
         execution_time=timestamp(info.execution_time),
@@ -135,7 +137,7 @@ def _info(state: ExecutionState, request: DescribeActivityExecutionRequest, *, n
         state_size_bytes=len(encode(info)) + len(encode(item)) + len(encode(execution)),
         heartbeat_details=item.heartbeat_details if request.include_heartbeat_details else None,
         last_failure=item.last_failure if request.include_last_failure else None,
-        start_delay=duration(execution.start_delay) if execution.start_delay else None,
+        start_delay=duration(execution.start_delay) if has_start_delay(execution) else None,
     )
     _set_state(shown, state, item, now=now)
     return shown

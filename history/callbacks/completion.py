@@ -24,7 +24,7 @@ from common.archetypes import business_id
 from common.contracts.history import NexusCompletion
 from common.contracts.nexus import CALLBACK_TOKEN_HEADER, OPERATION_TOKEN_HEADER
 from common.contracts.tokens import NexusCompletionToken, decode_token
-from common.nexus import Content, content_of, failure_json, link_value
+from common.nexus import Content, activity_link_value, content_of, failure_json, link_value
 from common.protos import from_timestamp
 from history.records import CallbackItem
 from history.state import ExecutionState
@@ -57,7 +57,7 @@ def end_event_id(state: ExecutionState, item: CallbackItem) -> int:
 def completion_request(state: ExecutionState, item: CallbackItem, event: HistoryEvent | None) -> CompletionRequest:
     """`event`: the one of `end_event_id`. The callback's own headers go before those that are made here."""
     is_activity = bool(state.info.archetype)
-    operation_state, content = _of_activity(state) if is_activity else _outcome(item, event)
+    operation_state, content = _outcome(state, item, event)
     headers = {
         "user-agent": USER_AGENT,
         **(_about(state, item, event) if event is not None or is_activity else {}),
@@ -72,7 +72,7 @@ def completion_of(state: ExecutionState, item: CallbackItem, event: HistoryEvent
     """The same for a caller in this cluster. Raises INVALID_ARGUMENT for a token that is not ours."""
     headers = {name.lower(): value for name, value in item.callback.nexus.header.items()}
     token = decode_token(NexusCompletionToken, headers.get(CALLBACK_TOKEN_HEADER, "").encode())
-    payload, failure, is_canceled = _end(item, event)
+    payload, failure, is_canceled = _end(state, item, event)
     return NexusCompletion(
         namespace=token.namespace,
         workflow_id=token.workflow_id,
@@ -83,8 +83,8 @@ def completion_of(state: ExecutionState, item: CallbackItem, event: HistoryEvent
         payload=payload,
         failure=failure,
         operation_token=headers.get(OPERATION_TOKEN_HEADER, ""),
-        started_at=state.info.started_at if event is not None else None,
-        links=[Link(workflow_event=_link(state, item))] if event is not None else [],
+        started_at=state.info.started_at if event is not None or state.info.archetype else None,
+        links=_links(state, item, event),
     )
 
 
@@ -94,19 +94,23 @@ def _about(state: ExecutionState, item: CallbackItem, event: HistoryEvent | None
     return {
         "nexus-operation-start-time": format_datetime(state.info.started_at.replace(microsecond=0), usegmt=True),
         "nexus-operation-close-time": _rfc3339(closed_at),
-        "nexus-link": _activity_link(state) if event is None else link_value(_link(state, item)),
+        "nexus-link": activity_link_value(_activity_link(state)) if event is None else link_value(_link(state, item)),
     }
 
 
-def _outcome(item: CallbackItem, event: HistoryEvent | None) -> tuple[str, Content]:
-    payload, failure, is_canceled = _end(item, event)
+def _outcome(state: ExecutionState, item: CallbackItem, event: HistoryEvent | None) -> tuple[str, Content]:
+    payload, failure, is_canceled = _end(state, item, event)
     if failure is None:
         return "succeeded", content_of(payload)
     return "canceled" if is_canceled else "failed", _failed(failure)
 
 
-def _end(item: CallbackItem, event: HistoryEvent | None) -> tuple[Payload | None, Failure | None, bool]:
+def _end(
+    state: ExecutionState, item: CallbackItem, event: HistoryEvent | None
+) -> tuple[Payload | None, Failure | None, bool]:
     """The first result, or why there is none and whether that is a cancellation."""
+    if state.info.archetype:
+        return _end_of_activity(state)
     if event is None:
         return None, item.rejection or Failure(), False
     if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
@@ -122,19 +126,23 @@ def _end(item: CallbackItem, event: HistoryEvent | None) -> tuple[Payload | None
     return None, _failure(event), event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED
 
 
-def _of_activity(state: ExecutionState) -> tuple[str, Content]:
+def _end_of_activity(state: ExecutionState) -> tuple[Payload | None, Failure | None, bool]:
     execution = own(state)
     if execution.result is not None:
-        return "succeeded", content_of(execution.result.payloads[0] if execution.result.payloads else None)
-    canceled = state.info.status == WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_CANCELED
-    return "canceled" if canceled else "failed", _failed(execution.failure or Failure())
+        return execution.result.payloads[0] if execution.result.payloads else None, None, False
+    is_canceled = state.info.status == WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_CANCELED
+    return None, execution.failure or Failure(), is_canceled
 
 
-def _activity_link(state: ExecutionState) -> str:
+def _links(state: ExecutionState, item: CallbackItem, event: HistoryEvent | None) -> list[Link]:
+    if state.info.archetype:
+        return [Link(activity=_activity_link(state))]
+    return [Link(workflow_event=_link(state, item))] if event is not None else []
+
+
+def _activity_link(state: ExecutionState) -> Link.Activity:
     info = state.info
-    return activity_link_value(
-        Link.Activity(namespace=info.namespace, activity_id=business_id(info.workflow_id), run_id=info.run_id)
-    )
+    return Link.Activity(namespace=info.namespace, activity_id=business_id(info.workflow_id), run_id=info.run_id)
 
 
 def _failed(failure: Failure) -> Content:

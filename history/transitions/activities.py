@@ -93,10 +93,13 @@ def dispatch_activity(draft: Draft, item: ActivityItem) -> None:
     )
 
 
-def start_activity_task(work: Workspace, request: RecordActivityTaskStarted) -> StartedActivity | None:
+def start_activity_task(
+    work: Workspace, request: RecordActivityTaskStarted, *, sdk: tuple[str, str] | None = None
+) -> StartedActivity | None:
     """Record that a poller got the attempt. Raises TaskObsolete or TaskAlreadyStarted: the delivery is to be dropped.
 
-    None: a workflow rule has paused the activity instead, and the delivery is to be dropped, too.
+    `sdk`: name and version of the worker's, which an activity without a workflow remembers. The answer is None when a
+    workflow rule has paused the activity instead, and the delivery is to be dropped, too.
     """
     draft = work.find(request.run_id)
     if draft is None or draft.info.closed_at is not None:
@@ -121,6 +124,8 @@ def start_activity_task(work: Workspace, request: RecordActivityTaskStarted) -> 
     else:
         scheduled_event = draft.event(item.scheduled_event_id)
     if not item.started_event_id:
+        if sdk is not None:
+            item = replace(item, sdk_name=sdk[0], sdk_version=sdk[1])
         item = start_activity(draft, item, request_id=request.request_id, identity=request.poll.identity)
     return StartedActivity(info=draft.info, item=item, scheduled_event=scheduled_event)
 

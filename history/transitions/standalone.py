@@ -27,6 +27,7 @@ from temporalio.api.failure.v1 import CanceledFailureInfo, Failure, TerminatedFa
 from temporalio.api.history.v1 import ActivityTaskScheduledEventAttributes, HistoryEvent
 
 from common.contracts.tokens import TaskToken
+from common.errors import FailedPrecondition
 from common.protos import ZERO, timestamp
 from history.failures import stored_failure
 from history.records import ActivityExecution, ActivityItem, ExecutionInfo
@@ -65,6 +66,11 @@ def change(draft: Draft, **fields: Any) -> None:
     draft.activity_executions[""] = replace(own(draft), **fields)
 
 
+def has_start_delay(execution: ActivityExecution) -> bool:
+    """Whether it is to be shown: it may have been given as zero."""
+    return bool(execution.start_delay) or execution.original_options.HasField("start_delay")
+
+
 def state_of(info: ExecutionInfo, item: ActivityItem) -> State:
     closed = _CLOSED.get(info.status)
     if closed is not None:
@@ -88,9 +94,12 @@ def item_changed(draft: Draft, item: ActivityItem) -> None:
 
 
 def find(draft: Draft, token: TaskToken, *, unstarted: bool) -> ActivityItem:
-    """NOT_FOUND when it has closed, another attempt of it is due, or it is not started."""
+    """NOT_FOUND when it has closed, another attempt of it is due, or it is not started. One that has closed is not completed
+    by its id either (`unstarted`): FAILED_PRECONDITION."""
     item = draft.activities.get(ITEM)
     by_id = not token.scheduled_event_id
+    if by_id and unstarted and item is not None and draft.info.closed_at is not None:
+        raise FailedPrecondition(f"invalid transition from {state_of(draft.info, item)}")
     if draft.info.closed_at is not None or item is None:
         raise run_not_found(workflow_id=draft.info.workflow_id)
     if not by_id and (item.attempt, item.stamp) != (token.attempt, token.stamp):

@@ -188,6 +188,6 @@ def shown_options(draft: Draft, item: ActivityItem) -> ActivityOptions:
     if item.retry_policy is not None:
         options.retry_policy.CopyFrom(item.retry_policy)
     execution = standalone.own(draft)
-    if execution.start_delay or execution.original_options.HasField("start_delay"):
+    if standalone.has_start_delay(execution):
         options.start_delay.CopyFrom(duration(execution.start_delay))
     return options

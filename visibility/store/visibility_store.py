@@ -110,7 +110,8 @@ class SqlVisibilityStore:
         if group_by is None:
             return CountResult(count=rows[0][0], groups=[])
         groups = [
-            CountGroup(values=[_payload(value, group_by)], count=number) for value, number in _ordered(rows, group_by)
+            CountGroup(values=[_payload(value, group_by)], count=number)
+            for value, number in _ordered(rows, group_by, archetype)
         ]
         return CountResult(count=sum(group.count for group in groups), groups=groups)
 
@@ -190,9 +191,9 @@ def _all(wheres: Sequence[Where]) -> Where:
     return Where(sql, *chain.from_iterable(where.params for where in wheres))
 
 
-def _ordered(rows: list[Row], attribute: Attribute) -> list[Row]:
-    """Statuses in the order of their numbers, other values in their own, those without one first."""
-    if attribute.name == "ExecutionStatus":
+def _ordered(rows: list[Row], attribute: Attribute, archetype: Archetype) -> list[Row]:
+    """Statuses of workflows in the order of their numbers, other values in their own, those without one first."""
+    if attribute.name == "ExecutionStatus" and not archetype:
         return sorted(rows, key=lambda row: STATUS_NUMBER[row[0]])
     return sorted(rows, key=lambda row: row[0] or "")
 

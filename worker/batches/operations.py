@@ -15,7 +15,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice import v1 as ws
 
 from common.clock import Clock
-from common.contracts.batches import BatchRecord
+from common.contracts.batches import ON_ACTIVITIES, BatchRecord
 from common.contracts.history import HistoryClient
 from common.errors import FailedPrecondition, InvalidArgument
 
@@ -28,6 +28,8 @@ OPEN_ONLY = frozenset(
         "unpause_activities_operation",
         "reset_activities_operation",
         "update_activity_options_operation",
+        "cancel_activities_operation",
+        "terminate_activities_operation",
     )
 )
 """Operations whose query finds only open executions."""
@@ -57,13 +59,17 @@ class Operations:
             "unpause_activities_operation": self._unpause_activities,
             "reset_activities_operation": self._reset_activities,
             "update_activity_options_operation": self._update_activity_options,
+            "cancel_activities_operation": self._cancel_activity,
+            "terminate_activities_operation": self._terminate_activity,
+            "delete_activities_operation": self._delete_activity,
         }
 
     async def operate(self, batch: BatchRecord, execution: WorkflowExecution) -> None:
+        on_activities = batch.operation in ON_ACTIVITIES
         if not execution.workflow_id:
-            raise InvalidArgument("WorkflowId is not set on request.")
+            raise InvalidArgument("activity ID is required" if on_activities else "WorkflowId is not set on request.")
         if execution.run_id and not _is_uuid(execution.run_id):
-            raise InvalidArgument("Invalid RunId.")
+            raise InvalidArgument("invalid run id: must be a valid UUID" if on_activities else "Invalid RunId.")
         await self._calls[batch.operation](batch, execution)
 
     async def _terminate(self, batch: BatchRecord, execution: WorkflowExecution) -> None:
@@ -178,6 +184,41 @@ class Operations:
         )
         _choose(request, operation, match_all="match_all")
         await self._history.update_activity_options(request)
+
+    # --- activities without a workflow
+
+    async def _cancel_activity(self, batch: BatchRecord, execution: WorkflowExecution) -> None:
+        operation = batch.request.cancel_activities_operation
+        await self._history.request_cancel_activity_execution(
+            ws.RequestCancelActivityExecutionRequest(
+                namespace=batch.namespace,
+                activity_id=execution.workflow_id,
+                run_id=execution.run_id,
+                identity=operation.identity,
+                reason=operation.reason,
+                request_id=request_id(batch, "cancel-activity", execution),
+            )
+        )
+
+    async def _terminate_activity(self, batch: BatchRecord, execution: WorkflowExecution) -> None:
+        operation = batch.request.terminate_activities_operation
+        await self._history.terminate_activity_execution(
+            ws.TerminateActivityExecutionRequest(
+                namespace=batch.namespace,
+                activity_id=execution.workflow_id,
+                run_id=execution.run_id,
+                identity=operation.identity,
+                reason=operation.reason,
+                request_id=request_id(batch, "terminate-activity", execution),
+            )
+        )
+
+    async def _delete_activity(self, batch: BatchRecord, execution: WorkflowExecution) -> None:
+        await self._history.delete_activity_execution(
+            ws.DeleteActivityExecutionRequest(
+                namespace=batch.namespace, activity_id=execution.workflow_id, run_id=execution.run_id
+            )
+        )
 
     # --- where a reset goes
 

@@ -10,8 +10,9 @@ from datetime import timedelta
 import msgspec
 from temporalio.api.common.v1 import WorkflowExecution
 
+from common.archetypes import ACTIVITY, Archetype
 from common.clock import Clock
-from common.contracts.batches import FAILURES_KEPT, BatchFailure, BatchRecord
+from common.contracts.batches import FAILURES_KEPT, ON_ACTIVITIES, BatchFailure, BatchRecord
 from common.contracts.visibility import ListPage, VisibilityClient
 from common.errors import (
     Aborted,
@@ -157,7 +158,10 @@ class BatchRunner:
         if not batch.request.visibility_query:
             return len(explicit(batch))
         counted = await self._visibility.count_workflow_executions(
-            namespace=batch.namespace, query=_query(batch), custom_attributes=await self._attributes(batch)
+            namespace=batch.namespace,
+            query=_query(batch),
+            custom_attributes=await self._attributes(batch),
+            archetype=_archetype(batch),
         )
         return counted.count
 
@@ -168,6 +172,7 @@ class BatchRunner:
             page_size=PAGE,
             next_page_token=batch.page_token,
             custom_attributes=await self._attributes(batch),
+            archetype=_archetype(batch),
         )
 
     async def _attributes(self, batch: BatchRecord) -> dict[str, str]:
@@ -196,12 +201,16 @@ class _Run:
 
 
 def explicit(batch: BatchRecord) -> list[WorkflowExecution]:
-    """The executions that the request names itself."""
+    """The executions that the request names itself; an activity's id is where a workflow's is."""
     named = [
         WorkflowExecution(workflow_id=target.business_id, run_id=target.run_id)
         for target in batch.request.target_executions
     ]
     return named or list(batch.request.executions)
+
+
+def _archetype(batch: BatchRecord) -> Archetype:
+    return ACTIVITY if batch.operation in ON_ACTIVITIES else ""
 
 
 def _query(batch: BatchRecord) -> str:
