@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal, Protocol
 
-from msgspec import Struct
-from temporalio.api.common.v1 import WorkflowExecution
+from msgspec import Struct, field
+from temporalio.api.common.v1 import Link, Payload, WorkflowExecution
 from temporalio.api.enums.v1 import ParentClosePolicy
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
@@ -112,15 +112,6 @@ class Expired(Struct, kw_only=True):
     """Where to go on; None at the end."""
 
 
-class HistoryClient(Protocol):
-    # from Matching
-    async def record_workflow_task_started(
-        self, request: RecordWorkflowTaskStarted
-    ) -> ws.PollWorkflowTaskQueueResponse:
-        """The whole poll answer but Matching's own fields (backlog hint, poller advice). Raises TaskAlreadyStarted or
-        TaskObsolete (NotFound): the delivery is acknowledged; any other error leaves it pending."""
-        ...
-
 class NexusCompletion(Struct, kw_only=True):
     """How an asynchronous Nexus operation ended. Its caller's run, and which of its operations, is in the token that came
     with the call (`common.contracts.tokens.NexusCompletionToken`)."""
@@ -139,6 +130,15 @@ class NexusCompletion(Struct, kw_only=True):
     """When its handler began; used, like the links, when the caller's run has not heard of the start yet."""
     links: list[Link] = field(default_factory=list)
 
+
+class HistoryClient(Protocol):
+    # from Matching
+    async def record_workflow_task_started(
+        self, request: RecordWorkflowTaskStarted
+    ) -> ws.PollWorkflowTaskQueueResponse:
+        """The whole poll answer but Matching's own fields (backlog hint, poller advice). Raises TaskAlreadyStarted or
+        TaskObsolete (NotFound): the delivery is acknowledged; any other error leaves it pending."""
+        ...
 
     async def record_activity_task_started(
         self, request: RecordActivityTaskStarted
@@ -167,6 +167,10 @@ class NexusCompletion(Struct, kw_only=True):
         """Apply the parent close policy to a child whose start its parent never recorded; nothing when there is none."""
         ...
 
+    async def complete_nexus_operation(self, request: NexusCompletion) -> None:
+        """Follows a reset of the caller. Raises NOT_FOUND when nobody waits for the operation any more."""
+        ...
+
     # from the worker role
     async def delete_expired_runs(self, request: DeleteExpired) -> Expired:
         """Delete them with all their rows, those of the read model included."""
@@ -176,10 +180,6 @@ class NexusCompletion(Struct, kw_only=True):
     async def start_workflow_execution(
         self, request: ws.StartWorkflowExecutionRequest
     ) -> ws.StartWorkflowExecutionResponse: ...
-    async def complete_nexus_operation(self, request: NexusCompletion) -> None:
-        """Follows a reset of the caller. Raises NOT_FOUND when nobody waits for the operation any more."""
-        ...
-
     async def execute_multi_operation(
         self, request: ws.ExecuteMultiOperationRequest
     ) -> ws.ExecuteMultiOperationResponse: ...
