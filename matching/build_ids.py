@@ -16,6 +16,7 @@ from common.clock import Clock
 from common.contracts.build_ids import BuildIds
 from common.contracts.matching import QueueType
 from common.errors import FailedPrecondition
+from matching.build_id_routing import queue_of_build
 from matching.records import UserData
 from matching.user_data import Change, UserDataManager
 from matching.version_sets import changed_sets, find_build
@@ -35,7 +36,9 @@ class BuildIdCalls(ABC):
     async def update_user_data(self, *, namespace: str, task_queue: str, change: Change) -> UserData: ...
 
     @abstractmethod
-    async def has_recent_poller(self, *, namespace: str, task_queue: str, kind: QueueType, version: str = "") -> bool: ...
+    async def has_recent_poller(
+        self, *, namespace: str, task_queue: str, kind: QueueType, version: str = ""
+    ) -> bool: ...
 
     async def build_ids(self, *, namespace: str, task_queue: str) -> BuildIds:
         data = await self._user_data.load(namespace=namespace, task_queue=task_queue)
@@ -109,7 +112,7 @@ class BuildIdCalls(ABC):
             namespace=request.namespace,
             task_queue=request.task_queue,
             kind="workflow",
-            version=f"build:{build_id}" if build_id else "",
+            version=queue_of_build(build_id),
         )
 
     async def get_worker_versioning_rules(
