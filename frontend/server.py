@@ -15,6 +15,7 @@ from common.clock import Clock
 from common.contracts.batches import BatchClient
 from common.contracts.history import HistoryClient
 from common.contracts.matching import MatchingClient
+from common.contracts.schedules import ScheduleClient
 from common.contracts.visibility import VisibilityClient
 from common.service import Service
 from frontend.config import FrontendConfig
@@ -47,6 +48,7 @@ class FrontendServer(Service):
         matching: MatchingClient,
         visibility: VisibilityClient,
         batches: BatchClient,
+        schedules: ScheduleClient,
         namespaces: NamespaceRegistry,
         endpoints: NexusEndpoints,
         clock: Clock,
@@ -64,6 +66,7 @@ class FrontendServer(Service):
             matching=matching,
             visibility=visibility,
             batches=batches,
+            schedules=schedules,
             namespaces=namespaces,
             endpoints=endpoints,
             clock=clock,

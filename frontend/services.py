@@ -8,6 +8,7 @@ from common.clock import Clock
 from common.contracts.batches import BatchClient
 from common.contracts.history import HistoryClient
 from common.contracts.matching import MatchingClient
+from common.contracts.schedules import ScheduleClient
 from common.contracts.visibility import VisibilityClient
 from frontend.config import FrontendConfig
 from frontend.waiting import OutstandingPolls
@@ -29,6 +30,7 @@ class Frontend:
         "matching",
         "namespaces",
         "polls",
+        "schedules",
         "visibility",
     )
 
@@ -39,6 +41,7 @@ class Frontend:
         matching: MatchingClient,
         visibility: VisibilityClient,
         batches: BatchClient,
+        schedules: ScheduleClient,
         namespaces: NamespaceRegistry,
         endpoints: NexusEndpoints,
         clock: Clock,
@@ -49,6 +52,7 @@ class Frontend:
         self.matching = matching
         self.visibility = visibility
         self.batches = batches
+        self.schedules = schedules
         self.namespaces = namespaces
         self.endpoints = endpoints
         self.clock = clock

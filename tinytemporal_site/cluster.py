@@ -106,6 +106,10 @@ class Cluster:
         """Whether this is the worker host that works the batch off."""
         return self._works(f"batch/{key}")
 
+    def runs_schedule(self, key: str) -> bool:
+        """Whether this is the worker host that sees to the schedule."""
+        return self._works(f"schedule/{key}")
+
     def _works(self, key: str) -> bool:
         owner = self.membership.ring(WORKER_ROLE).owner(key)
         return owner is None or owner.host == self.host

@@ -101,6 +101,8 @@ class Process:
         from tinytemporal_site.routing import history_router, matching_router
         from visibility.store import open_visibility_store
         from worker.batches.store import BatchStore
+        from worker.schedules.service import ScheduleService
+        from worker.schedules.store import ScheduleStore
 
         self.host = host
         self.on_failure = on_failure
@@ -112,6 +114,8 @@ class Process:
         self.endpoints = NexusEndpoints(store=open_nexus_endpoint_store(database), clock=clock)
         self.visibility = open_visibility_store(database_of_visibility(self.databases))
         self.batches = BatchStore(database=database, clock=clock)
+        self.schedule_store = ScheduleStore(database=database)
+        self.schedules = ScheduleService(store=self.schedule_store, clock=clock)
         self.history_config = HistoryConfig(
             shards=settings.NUM_HISTORY_SHARDS,
             suggest_continue_as_new_events=settings.SUGGEST_CONTINUE_AS_NEW_EVENTS,
@@ -139,6 +143,7 @@ class Process:
         if self.engine is not None:
             self.engine.history = self.history
             self.engine.matching = self.matching
+            self.engine.schedules = self.schedules
         self._inspectors = self._make_inspectors()
         self._served = self._make_served(local_history)
 
@@ -213,6 +218,7 @@ class Process:
             matching=self.matching,
             visibility=self.visibility,
             batches=self.batches,
+            schedules=self.schedules,
             namespaces=self.namespaces,
             endpoints=self.endpoints,
             clock=self.clock,
@@ -237,7 +243,7 @@ class Process:
             sweeps=self.cluster.sweeps_shard,
             batches=self.batches,
         )
-        return ServiceGroup(name="worker", members=[retention, self._batch_loop()])
+        return ServiceGroup(name="worker", members=[retention, self._batch_loop(), self._schedule_loop()])
 
     def _batch_loop(self) -> Service:
         from worker.batches.loop import BatchLoop
@@ -263,6 +269,24 @@ class Process:
             runs=self.cluster.runs_batch,
         )
         self.batches.changed = loop.wake
+        self.cluster.membership.subscribe(loop.wake)
+        return loop
+
+    def _schedule_loop(self) -> Service:
+        from worker.schedules.loop import ScheduleLoop
+        from worker.schedules.runner import ScheduleRunner
+
+        runner = ScheduleRunner(
+            store=self.schedule_store, history=self.history, clock=self.clock, config=self.history_config
+        )
+        loop = ScheduleLoop(
+            store=self.schedule_store,
+            runner=runner,
+            clock=self.clock,
+            others=not self.cluster.is_alone,
+            runs=self.cluster.runs_schedule,
+        )
+        self.schedule_store.changed = loop.wake
         self.cluster.membership.subscribe(loop.wake)
         return loop
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.contrib import admin
 
 from common.keyed_admin import KeyedAdmin, columns_of
-from worker.models import BatchOperationView
+from worker.models import BatchOperationView, ScheduleView
 
 
 @admin.register(BatchOperationView)
@@ -18,3 +18,13 @@ class BatchOperationAdmin(KeyedAdmin):
     list_display = ("job_id", "namespace", "operation", "state", "started_at", "closed_at")
     ordering = ("-namespace", "-started_at", "-job_id")
     fields: ClassVar[list[str]] = [name for name in columns_of(BatchOperationView) if name != "id"]
+
+
+@admin.register(ScheduleView)
+class ScheduleAdmin(KeyedAdmin):
+    """Newest first, namespace by namespace."""
+
+    key_fields = ("namespace", "schedule_id")
+    list_display = ("schedule_id", "namespace", "next_at", "created_at")
+    ordering = ("-namespace", "-created_at", "-schedule_id")
+    fields: ClassVar[list[str]] = [name for name in columns_of(ScheduleView) if name != "id"]

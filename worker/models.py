@@ -41,6 +41,58 @@ class BatchOperation(BatchOperationColumns):
         ]
 
 
+class ScheduleColumns(models.Model):
+    """A schedule: what it is to do when, and how far it has come. `data` is a `ScheduleRecord`."""
+
+    namespace = KeyField()
+    schedule_id = KeyField()
+    incarnation = KeyField()
+    """Drawn at its creation."""
+    version = models.BigIntegerField()
+    """Counts its changes; each is made only if nobody made one meanwhile."""
+    created_at = models.DateTimeField()
+    next_at = models.DateTimeField(null=True)
+    """When the worker role has something to do."""
+    search_attributes = DataField(null=True)
+    text_words = DataField(null=True)
+    """What a filter on a Text attribute looks at."""
+    data = DataField()
+
+    class Meta:
+        abstract = True
+
+
+class Schedule(ScheduleColumns):
+    pk = models.CompositePrimaryKey("namespace", "schedule_id")
+
+    class Meta:
+        db_table = "schedules"
+        indexes = [
+            # what is due, and when the next is
+            models.Index(
+                fields=["next_at", "namespace", "schedule_id"],
+                name="schedules_due",
+                condition=models.Q(next_at__isnull=False),
+            ),
+            # lists, newest first
+            models.Index("namespace", models.F("created_at").desc(), "schedule_id", name="schedules_listed"),
+        ]
+
+
+class ScheduleView(ScheduleColumns):
+    """For the admin; `id` joins the parts of the table's key (see `common.keyed_admin`)."""
+
+    id = models.TextField(primary_key=True)
+
+    class Meta:
+        managed = False
+        db_table = "admin_schedules"
+        verbose_name = "schedule"
+
+    def __str__(self) -> str:
+        return self.id
+
+
 class BatchOperationView(BatchOperationColumns):
     """For the admin; `id` joins the parts of the table's key (see `common.keyed_admin`)."""
 

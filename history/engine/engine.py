@@ -16,6 +16,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from common.clock import Clock
 from common.contracts.history import HistoryClient
 from common.contracts.matching import MatchingClient
+from common.contracts.schedules import ScheduleClient
 from common.contracts.visibility import VisibilityClient
 from common.errors import NotFound, ShardOwnershipLost, Unavailable
 from common.ids import shard_for
@@ -46,7 +47,8 @@ MAX_LOADS = 64
 
 
 class Engine(Service):
-    """History on this host. `history` (a client that reaches every shard) and `matching` are set before the start.
+    """History on this host. `history` (a client that reaches every shard), `matching` and `schedules` are set before the
+    start.
 
     `owns` says which shards this host should have and `refresh` has that looked up anew; call `controller.rebalance` when the
     answers change. `databases` names the database of each shard that is not in `default`; the shards of one database share a
@@ -55,6 +57,7 @@ class Engine(Service):
 
     matching: MatchingClient
     history: HistoryClient
+    schedules: ScheduleClient
 
     def __init__(
         self,

@@ -8,12 +8,14 @@ from datetime import datetime
 from temporalio.api.history.v1 import HistoryEvent
 
 from common.contracts.nexus import SYSTEM_CALLBACK_URL
+from common.contracts.schedules import CALLBACK_URL as SCHEDULE_CALLBACK_URL
 from common.errors import InvalidArgument, NotFound, TemporalError, Unavailable
 from history.callbacks.completion import completion_of, completion_request, end_event_id
 from history.callbacks.sender import HeldBack, Sent
 from history.engine.engine import Engine
 from history.engine.transfer_tasks import handles_transfer
 from history.processors.events import read_event
+from history.processors.schedules import tell_schedule
 from history.records import CallbackItem, TransferTask
 from history.state import ExecutionState
 from history.transitions.callbacks import Attempt, put_off, record_attempt
@@ -33,6 +35,8 @@ async def invoke_callback(engine: Engine, task: TransferTask) -> None:
     try:
         if item.callback.nexus.url == SYSTEM_CALLBACK_URL:
             sent = await _complete_here(engine, state, item, event)
+        elif item.callback.nexus.url == SCHEDULE_CALLBACK_URL and event is not None:
+            sent = await tell_schedule(engine, state, item, event)
         else:
             request = completion_request(state, item, event)
             sent = await engine.callbacks.send(namespace=task.namespace, request=request)

@@ -29,7 +29,14 @@ from history.nexus_endpoints import NexusEndpoints
 from history.records import ActivityItem, NamespaceRecord
 from matching.models import TaskQueue
 from tests.admin.executions.runs import START, event, run, run_id, started, store, write
-from tests.frontend.fakes import FakeBatches, FakeRole, FakeVisibility, MemoryNamespaceStore, MemoryNexusEndpointStore
+from tests.frontend.fakes import (
+    FakeBatches,
+    FakeRole,
+    FakeSchedules,
+    FakeVisibility,
+    MemoryNamespaceStore,
+    MemoryNexusEndpointStore,
+)
 from tinytemporal_site.console import live
 from tinytemporal_site.console.actions.bulk import BULK
 from tinytemporal_site.console.actions.catalog import ACTIONS
@@ -67,6 +74,7 @@ class World:
             matching=self.matching,  # type: ignore[arg-type]
             visibility=FakeVisibility(),  # type: ignore[arg-type]
             batches=self.batches,
+            schedules=FakeSchedules(),  # type: ignore[arg-type]
             namespaces=namespaces,
             endpoints=NexusEndpoints(store=MemoryNexusEndpointStore(), clock=clock),
             clock=clock,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 import pytest
@@ -24,6 +24,7 @@ from .fakes import (
     FakeBatches,
     FakeMatching,
     FakeRole,
+    FakeSchedules,
     FakeVisibility,
     MemoryNamespaceStore,
     MemoryNexusEndpointStore,
@@ -36,10 +37,13 @@ DEADLINE_S = 10.0
 class Setup:
     """One frontend and everything around it."""
 
+    http: ClassVar[tuple[str, int | None] | None] = None
+
     history: FakeRole = field(default_factory=FakeRole)
     matching: FakeMatching = field(default_factory=FakeMatching)
     visibility: FakeVisibility = field(default_factory=FakeVisibility)
     batches: FakeBatches = field(default_factory=FakeBatches)
+    schedules: FakeSchedules = field(default_factory=FakeSchedules)
     store: MemoryNamespaceStore = field(default_factory=MemoryNamespaceStore)
     clock: ManualClock = field(default_factory=ManualClock)
     config: FrontendConfig = field(default_factory=FrontendConfig)
@@ -52,11 +56,13 @@ class Setup:
             matching=self.matching,
             visibility=self.visibility,
             batches=self.batches,
+            schedules=self.schedules,
             namespaces=self.namespaces,
             endpoints=self.endpoints,
             clock=self.clock,
             config=self.config,
             address="127.0.0.1:0",
+            http=self.http,
         )
         self.channel: grpc.aio.Channel
 

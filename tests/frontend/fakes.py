@@ -14,6 +14,7 @@ from common.contracts.batches import RUNNING, BatchExists, BatchPlace, BatchReco
 from common.contracts.visibility import CountResult, ListPage
 from common.errors import ConditionFailed, NamespaceAlreadyExists
 from history.records import NamespaceRecord, NexusEndpointRecord
+from worker.schedules.service import ScheduleService
 
 Answer = Callable[[Any], Any]
 
@@ -199,6 +200,28 @@ class FakeBatches:
 
     def _of(self, namespace: str) -> Iterable[BatchRecord]:
         return [record for record in self.records.values() if record.namespace == namespace]
+
+
+class FakeSchedules:
+    """Remembers what it was asked; answers nothing but descriptions, which are empty."""
+
+    canonicalize = ScheduleService.canonicalize
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.forgotten: list[str] = []
+
+    async def create(self, request: ws.CreateScheduleRequest, *, namespace_id: str) -> None:
+        self.asked.append((request, namespace_id))
+
+    async def update(self, request: ws.UpdateScheduleRequest) -> None:
+        self.asked.append(request)
+
+    async def patch(self, request: ws.PatchScheduleRequest) -> None:
+        self.asked.append(request)
+
+    async def delete_all(self, *, namespace: str) -> None:
+        self.forgotten.append(namespace)
 
 
 def _place(record: BatchRecord) -> tuple[datetime, str]:

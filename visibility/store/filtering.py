@@ -53,9 +53,10 @@ def where_of_condition(condition: Condition, *, dialect: str) -> Where:
     return _where(q_of(condition, dialect=dialect), dialect=dialect)
 
 
-def where_without_hints(condition: Condition, *, dialect: str) -> Where:
-    """With no column but those that the condition speaks of."""
-    return _where(_Builder(DIALECTS[dialect]).q(_storable(condition, dialect=dialect)), dialect=dialect)
+def where_without_hints(condition: Condition, *, dialect: str, writer: Dialect | None = None) -> Where:
+    """With no column but those that the condition speaks of. `writer`: for rows that are looked into otherwise."""
+    builder = _Builder(writer or DIALECTS[dialect])
+    return _where(builder.q(_storable(condition, dialect=dialect)), dialect=dialect)
 
 
 def _where(q: Q, *, dialect: str) -> Where:

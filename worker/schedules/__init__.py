@@ -1,0 +1,1 @@
+"""Schedules: actions that happen at times. See README.md."""
