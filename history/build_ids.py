@@ -3,9 +3,11 @@
     with_build_id(attributes, stamp) -> attributes           unchanged (the same object) when the build is listed already
     with_override(attributes, override) -> attributes        after the run's versioning override has changed
     with_checksums(attributes, reset_points) -> attributes
+    bind_to_build(info, build_id=…, redirects=…)             what a start of the older versioning does to the run
 
-BuildIds begins with "unversioned" while the run is not bound to a build, with the version that an override pins it to, or with
-neither when the run is to upgrade automatically; then it names each build once, oldest first. An override is also shown as the
+BuildIds begins with "unversioned" while the run is not bound to a build, with the version that an override pins it to, with the
+build that a rule assigned to it, or with none of them when the run is to upgrade automatically; then it names each build
+once, oldest first. An override is also shown as the
 run's versioning behavior.
 Source: upstream's addBuildIdToLoadedSearchAttribute and common/worker_versioning.
 """
@@ -18,8 +20,13 @@ from collections.abc import Iterable
 from temporalio.api.common.v1 import Payload, WorkerVersionStamp
 from temporalio.api.workflow.v1 import ResetPointInfo, VersioningOverride
 
+from common.protos import ZERO
+from history.records import ExecutionInfo
+
 UNVERSIONED = "unversioned"
 PINNED_PREFIX = "pinned:"
+ASSIGNED_PREFIX = "assigned:"
+HEADS = (PINNED_PREFIX, ASSIGNED_PREFIX)
 BEHAVIOR = "TemporalWorkflowVersioningBehavior"
 DEPLOYMENT = "TemporalWorkerDeployment"
 VERSION = "TemporalWorkerDeploymentVersion"
@@ -39,16 +46,21 @@ def entry_of(stamp: WorkerVersionStamp | None) -> str:
 
 
 def with_build_id(
-    attributes: Attributes, stamp: WorkerVersionStamp | None, *, override: VersioningOverride | None = None
+    attributes: Attributes,
+    stamp: WorkerVersionStamp | None,
+    *,
+    override: VersioningOverride | None = None,
+    assigned: str = "",
 ) -> Attributes:
+    """`assigned`: the build that the run is bound to by the older versioning's rules."""
     entry = entry_of(stamp)
-    head = _head(stamp, override)
+    head = _head(stamp, override) or ([f"{ASSIGNED_PREFIX}{assigned}"] if assigned and override is None else [])
     present = attributes.get("BuildIds")
     if present is None:
         values: list[str] = []
     else:
         values = json.loads(present.data) or []
-    wanted = [*head, *(value for value in values if value != UNVERSIONED and not value.startswith(PINNED_PREFIX))]
+    wanted = [*head, *(value for value in values if value != UNVERSIONED and not value.startswith(HEADS))]
     if entry and entry not in wanted:
         wanted.append(entry)
     if wanted == values:
@@ -99,3 +111,18 @@ def _keyword(text: str) -> Payload:
 def _encode(values: list[str]) -> Payload:
     data = json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode()
     return Payload(metadata={"encoding": b"json/plain", "type": b"KeywordList"}, data=data)
+
+
+def bind_to_build(info: ExecutionInfo, *, build_id: str, redirects: int) -> None:
+    """A bound run's next tasks go to the build's workers, so no worker keeps it any more. A start that tells of a redirect that
+    was overtaken by another changes nothing: starts are not written in the order they happened in."""
+    if redirects and info.build_redirects >= redirects:
+        return
+    info.build_redirects = redirects
+    if info.assigned_build_id == build_id:
+        return
+    info.assigned_build_id = build_id
+    info.sticky_queue = ""
+    info.sticky_schedule_to_start = ZERO
+    stamp = WorkerVersionStamp(build_id=build_id, use_versioning=True)
+    info.search_attributes = with_build_id(info.search_attributes, stamp, assigned=build_id)

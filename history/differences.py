@@ -29,9 +29,9 @@ LIVE = frozenset(
         "workflow_task", "task_failures", "last_task_failure_category", "last_task_failure_cause", "first_task_pending",
         # what workers say with a completion, beside its event
         "sticky_queue", "sticky_schedule_to_start", "worker_stamp", "last_worker_identity", "sdk_name", "sdk_version",
-        "assigned_build_id",
+        "assigned_build_id", "build_redirects",
         # compared apart
-        "search_attributes",
+        "search_attributes", "versioning",
     )
 )  # fmt: skip
 LIVE_SEARCH_ATTRIBUTES = frozenset(

@@ -85,6 +85,8 @@ class WorkflowTask(Record, kw_only=True):
     suggest_continue_as_new: bool = False
     suggest_reasons: list[SuggestContinueAsNewReason.ValueType] = field(default_factory=list)
     build_id: str = ""
+    redirects: int = 0
+    """Of the older versioning: how often the run had been redirected when it started."""
     stamp: int = 0
 
 
@@ -207,6 +209,8 @@ class ExecutionInfo(Record, kw_only=True):
     pause: PauseInfo | None = None
     assigned_build_id: str = ""
     inherited_build_id: str = ""
+    build_redirects: int = 0
+    """How often redirect rules gave the run another build."""
 
     delete_when_called: bool = False
     """The run was deleted while completion callbacks had to be made: it goes once each was tried."""
@@ -257,6 +261,11 @@ class ActivityItem(Record, kw_only=True):
     """Counts changes of the attempt's conditions (pause, reset, options): an older delivery is obsolete."""
     priority: Priority | None = None
     use_workflow_build_id: bool = False
+    """It goes to the build that a rule assigned to the workflow."""
+    use_compatible_version: bool = False
+    """It goes to the version set of the workflow's build, if there is one."""
+    redirects: int = 0
+    """How often the workflow had been redirected when it was started, if it goes to the workflow's build."""
 
     # of an activity without a workflow only
     heartbeat_count: int = 0

@@ -27,6 +27,7 @@ from common.contracts.tokens import NexusTaskToken, QueryToken, decode_token, en
 from common.errors import DeadlineExceeded, InvalidArgument, QueueOwnershipLost, TemporalError, Unavailable
 from common.rpc.errors import HostUnreachable
 from common.service import RestartPolicy, Service, TaskLoop
+from matching.build_id_routing import queue_of_build
 from matching.build_ids import BuildIdCalls
 from matching.config import MatchingConfig
 from matching.delivery import arriving
@@ -392,7 +393,8 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
         for build_id in build_ids:
             queues[build_id] = {}
             for kind in kinds:
-                key = TaskQueueKey(request.namespace, name, KINDS[kind], build_id)
+                version = build_id if ":" in build_id else queue_of_build(build_id)
+                key = TaskQueueKey(request.namespace, name, KINDS[kind], version)
                 queues[build_id][kind] = self.queues.loaded(key) if build_id else await self.queues.load(key)
         return describe_versions(request, queues)
 

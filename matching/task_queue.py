@@ -28,6 +28,7 @@ from matching.backlog.checkpoints import Checkpoints
 from matching.backlog.ownership import OwnershipCheck
 from matching.backlog.reader import BacklogReader
 from matching.backlog.writer import QueueWriter
+from matching.build_id_routing import SET_QUEUE, is_of_build_ids, without_build
 from matching.candidates import Candidates
 from matching.config import MatchingConfig
 from matching.delivery import LOWEST_PRIORITY, Delivery
@@ -390,6 +391,8 @@ class TaskQueue:
         self.routed = {}
         for delivery in waiting:
             self._push(delivery)
+        if is_of_build_ids(self.version):
+            self.matcher.send_away()  # its workers' build may get no tasks any more
 
     def _pump_versions(self) -> None:
         for version in list(self.routed):
@@ -488,7 +491,7 @@ class TaskQueue:
         target = UNVERSIONED if self.routes is None else self.routes.of_start(delivery.task)
         try:
             response = await self._starter.start(
-                kind=self.kind, namespace=self.namespace, task=delivery.task, poll=poller.request, target=target
+                kind=self.kind, namespace=self.namespace, task=delivery.task, poll=home.poll_of(poller), target=target
             )
         except (TaskAlreadyStarted, NotFound):
             self.give_back(poller)
@@ -505,6 +508,14 @@ class TaskQueue:
         add_advice(home, response, poller, now=self.clock.monotonic(), is_stored=delivery.queue is not None)
         home.answer(poller, response)
         return True
+
+    def poll_of(self, poller: Poller) -> Any:
+        """The poll of one of this queue's pollers, as History is to see it."""
+        if self.version.startswith(SET_QUEUE) or (
+            self.normal_name and poller.request.worker_version_capabilities.use_versioning
+        ):
+            return without_build(poller.request)
+        return poller.request
 
     def give_back(self, poller: Poller) -> None:
         if poller.home is not self:

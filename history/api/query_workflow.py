@@ -44,6 +44,7 @@ from history.engine.registry import Unblocked
 from history.records import ExecutionInfo
 from history.state import ExecutionState
 from history.transitions.close import is_open
+from history.version_directives import of_workflow_task
 
 FAILING_ATTEMPT = 3
 """From this attempt of a workflow task on its worker is taken to be unable to answer a query either."""
@@ -193,6 +194,7 @@ async def _ask(
             query=request.query,
             timeout=timeout,
             priority=info.priority,
+            version_directive=of_workflow_task(info),
         )
     )
 

@@ -49,6 +49,7 @@ def apply_scheduled(draft: Draft, event: HistoryEvent) -> None:
         retry_policy=policy,
         priority=priority,
         use_workflow_build_id=attributes.use_workflow_build_id and bool(draft.info.assigned_build_id),
+        use_compatible_version=attributes.use_workflow_build_id and not draft.info.assigned_build_id,
     )
     draft.activity_ids[attributes.activity_id] = event.event_id
     draft.info.activity_count += 1

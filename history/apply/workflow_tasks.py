@@ -16,7 +16,7 @@ from temporalio.api.workflow.v1 import ResetPointInfo
 from common.protos import from_duration, from_timestamp
 from history.apply import applies
 from history.apply.reset import begin_again
-from history.build_ids import with_build_id, with_checksums
+from history.build_ids import bind_to_build, with_build_id, with_checksums
 from history.records import ExecutionInfo, WorkflowTask
 from history.state import Draft
 
@@ -64,7 +64,10 @@ def apply_started(draft: Draft, event: HistoryEvent) -> None:
         suggest_continue_as_new=attributes.suggest_continue_as_new,
         suggest_reasons=list(attributes.suggest_continue_as_new_reasons),
         build_id=attributes.worker_version.build_id,
+        redirects=attributes.build_id_redirect_counter,
     )
+    if attributes.worker_version.use_versioning:
+        bind_to_build(info, build_id=attributes.worker_version.build_id, redirects=attributes.build_id_redirect_counter)
 
 
 @applies(EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
@@ -84,7 +87,10 @@ def apply_completed(draft: Draft, event: HistoryEvent) -> None:
     added = _add_reset_point(info, attributes, event)
     if not attributes.versioning_behavior:
         info.search_attributes = with_build_id(
-            info.search_attributes, info.worker_stamp, override=info.versioning_override
+            info.search_attributes,
+            info.worker_stamp,
+            override=info.versioning_override,
+            assigned=info.assigned_build_id,
         )
     if added and attributes.binary_checksum:
         info.search_attributes = with_checksums(info.search_attributes, info.reset_points)

@@ -10,6 +10,7 @@ from common.contracts.matching import AddTask, StickyWorkerUnavailable
 from history.records import TransferTask
 from history.state import ExecutionState
 from history.transitions.sticky import fall_back_to_normal_queue
+from history.version_directives import of_activity, of_workflow_task
 
 if TYPE_CHECKING:
     from history.engine.engine import Engine
@@ -56,6 +57,7 @@ async def add_workflow_task(engine: Engine, task: TransferTask) -> None:
         scheduled_at=pending.scheduled_at,
         expires_at=_workflow_task_expiry(task),
         priority=task.priority,
+        version_directive=of_workflow_task(state.info),
     )
     try:
         await engine.matching.add_task(request)
@@ -100,6 +102,7 @@ async def add_activity_task(engine: Engine, task: TransferTask) -> None:
             scheduled_at=item.scheduled_at,
             expires_at=_activity_expiry(state, task.event_id),
             priority=task.priority,
+            version_directive=of_activity(state.info, item),
         )
     )
 

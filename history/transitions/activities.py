@@ -41,6 +41,7 @@ from history.priorities import merged
 from history.records import ActivityItem, ExecutionInfo, TimerTask, TransferTask
 from history.state import Draft
 from history.transitions import standalone
+from history.transitions.build_ids import binding, build_of, started_stamp, waits_for_build
 from history.transitions.deadlines import activity_deadline, lower_deadline
 from history.transitions.retry import is_retryable, next_retry, requested_delay
 from history.transitions.rules import pause_by_rule
@@ -93,6 +94,12 @@ def dispatch_activity(draft: Draft, item: ActivityItem) -> None:
     )
 
 
+def dispatch_again(draft: Draft) -> None:
+    """The run has another build: hand over again what waits for a worker of the one before."""
+    for item in waits_for_build(draft):
+        dispatch_activity(draft, item)
+
+
 def start_activity_task(
     work: Workspace, request: RecordActivityTaskStarted, *, sdk: tuple[str, str] | None = None
 ) -> StartedActivity | None:
@@ -124,6 +131,9 @@ def start_activity_task(
     else:
         scheduled_event = draft.event(item.scheduled_event_id)
     if not item.started_event_id:
+        if item.use_workflow_build_id and (build_id := build_of(started_stamp(request.poll))):
+            found = binding(draft.info, build_id=build_id, directive=request.version_directive)
+            item = replace(item, redirects=found.redirects)
         if sdk is not None:
             item = replace(item, sdk_name=sdk[0], sdk_version=sdk[1])
         item = start_activity(draft, item, request_id=request.request_id, identity=request.poll.identity)
@@ -172,6 +182,7 @@ def _write_started(draft: Draft, item: ActivityItem, worker_version: WorkerVersi
             identity=item.last_worker_identity,
             last_failure=item.last_failure,
             worker_version=worker_version,
+            build_id_redirect_counter=item.redirects,
         ),
         event_time=item.started_at,
     )

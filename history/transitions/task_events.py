@@ -39,4 +39,5 @@ def started_attributes(
         suggest_continue_as_new_reasons=task.suggest_reasons,
         history_size_bytes=task.history_size_bytes,
         worker_version=worker_version,
+        build_id_redirect_counter=task.redirects,
     )

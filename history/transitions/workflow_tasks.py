@@ -40,11 +40,13 @@ from history.apply.workflow_tasks import end_failed_task
 from history.events import add_event, flush_buffered
 from history.records import ExecutionInfo, TransferTask, WorkflowTask
 from history.state import Draft
+from history.transitions.build_ids import binding, build_of, started_stamp
 from history.transitions.deadlines import lower_deadline, workflow_task_deadline
 from history.transitions.messages import send_messages
 from history.transitions.problems import report_problems
 from history.transitions.suggestions import suggest_reasons
 from history.transitions.task_events import scheduled_attributes, started_attributes
+from history.transitions.visibility import record_visibility
 from history.workspace import Workspace
 
 PLAIN_ATTEMPTS = 3
@@ -65,6 +67,8 @@ class StartedTask(Struct, kw_only=True, frozen=True):
     """The worker has the run cached and needs only the newest events."""
     messages: list[ProtocolMessage] = field(default_factory=list)
     """Updates that go out with the task."""
+    redirected: bool = False
+    """The start gave the run another build."""
 
 
 # --- scheduling
@@ -237,13 +241,38 @@ def start_workflow_task(work: Workspace, request: RecordWorkflowTaskStarted) -> 
     _check_queue(draft, poll.task_queue)
     task = draft.workflow_task
     assert task is not None
-    stamp = None
-    if poll.HasField("worker_version_capabilities"):
-        capabilities = poll.worker_version_capabilities
-        if not capabilities.use_versioning or draft.info.assigned_build_id:
-            stamp = WorkerVersionStamp(build_id=capabilities.build_id, use_versioning=capabilities.use_versioning)
+    stamp = started_stamp(poll) if poll.HasField("worker_version_capabilities") else None
+    if draft.info.assigned_build_id or (stamp is not None and stamp.use_versioning):
+        return _start_on_build(draft, task, request, stamp)
     task = start_task(draft, task, request_id=request.request_id, identity=poll.identity, worker_version=stamp)
     return _started(draft, task)
+
+
+def _start_on_build(
+    draft: Draft, task: WorkflowTask, request: RecordWorkflowTaskStarted, stamp: WorkerVersionStamp | None
+) -> StartedTask:
+    """By the older versioning: the run may get a build, or another one. A task without events gets them then."""
+    info = draft.info
+    poll = request.poll
+    redirects, is_new = 0, False
+    build_id = build_of(stamp)
+    if build_id or not (info.sticky_queue and poll.task_queue.name == info.sticky_queue):
+        found = binding(info, build_id=build_id, directive=request.version_directive)
+        redirects = found.redirects
+        is_new = bool(build_id) and build_id != info.assigned_build_id
+    shown = info.search_attributes
+    task = start_task(
+        draft,
+        task,
+        request_id=request.request_id,
+        identity=poll.identity,
+        worker_version=stamp,
+        redirects=redirects,
+        write=is_new,
+    )
+    if info.search_attributes is not shown:
+        record_visibility(draft)
+    return replace(_started(draft, task), redirected=is_new and redirects > 0)
 
 
 def _started(draft: Draft, task: WorkflowTask) -> StartedTask:
@@ -271,9 +300,11 @@ def start_task(
     request_id: str,
     identity: str,
     worker_version: WorkerVersionStamp | None = None,
+    redirects: int = 0,
+    write: bool = False,
 ) -> WorkflowTask:
-    """Start the pending task for a worker. A transient or speculative one that was overtaken by events becomes normal:
-    its events are written now."""
+    """Start the pending task for a worker. A transient or speculative one that was overtaken by events becomes normal, or one
+    that is to be written: its events are written now."""
     info = draft.info
     now = draft.work.now
     reasons = suggest_reasons(draft)
@@ -286,9 +317,10 @@ def start_task(
         suggest_continue_as_new=bool(reasons),
         suggest_reasons=reasons,
         build_id=worker_version.build_id if worker_version is not None else "",
+        redirects=redirects,
     )
     unwritten = task.attempt > 1 or task.kind == "speculative"
-    if unwritten and task.scheduled_event_id == info.next_event_id:
+    if unwritten and not write and task.scheduled_event_id == info.next_event_id:
         started = replace(started, started_event_id=task.scheduled_event_id + 1)
         if task.kind == "speculative":
             draft.speculative_task = started
