@@ -79,8 +79,10 @@ def _operation_error(details: dict[str, Any]) -> Failure:
 
 
 def _handler_error(details: dict[str, Any]) -> Failure:
-    behavior = {True: RETRYABLE, False: NON_RETRYABLE}.get(details.get("retryableOverride"))  # type: ignore[arg-type]
-    info = NexusHandlerFailureInfo(type=str(details.get("type") or ""), retry_behavior=behavior)
+    info = NexusHandlerFailureInfo(type=str(details.get("type") or ""))
+    override = details.get("retryableOverride")
+    if isinstance(override, bool):
+        info.retry_behavior = RETRYABLE if override else NON_RETRYABLE
     result = Failure(nexus_handler_failure_info=info)
     encoded = details.get("encodedAttributes")
     if isinstance(encoded, str) and encoded:

@@ -17,6 +17,7 @@ from temporalio.api.common.v1 import Link, Payload
 from temporalio.api.failure.v1 import Failure, ServerFailureInfo
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.nexus.v1 import Request
+from temporalio.api.workflowservice.v1 import SignalWithStartWorkflowExecutionResponse
 
 from common.contracts.matching import DispatchNexusTask, NexusOutcome
 from common.contracts.nexus import SYSTEM_ENDPOINT
@@ -128,8 +129,9 @@ async def _start_here(
         metadata={
             "encoding": b"binary/protobuf",
             "messageType": answer.DESCRIPTOR.full_name.encode(),
-            "__temporal_system_payload": b"true",
         },
-        data=answer.SerializeToString(),
+        data=SignalWithStartWorkflowExecutionResponse(
+            run_id=answer.run_id, started=answer.started, signal_link=answer.signal_link
+        ).SerializeToString(),
     )
     return calls.completed(payload, [answer.signal_link], config=engine.config)

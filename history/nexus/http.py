@@ -54,7 +54,7 @@ class NexusHttp(Service):
         from aiohttp import ClientError
 
         posting = asyncio.ensure_future(self._post(url, headers, body))
-        timer = self._clock.call_at(self._clock.now() + within, posting.cancel)
+        timer = self._clock.call_at(self._clock.now() + within, lambda: _cancel(posting))
         try:
             await asyncio.wait({posting})
         except asyncio.CancelledError:
@@ -92,3 +92,7 @@ class NexusHttp(Service):
                 timeout=aiohttp.ClientTimeout(total=None), cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
+
+
+def _cancel(posting: asyncio.Future[Answer]) -> None:
+    posting.cancel()

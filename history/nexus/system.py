@@ -14,7 +14,7 @@ from google.protobuf.json_format import Parse, ParseError
 from google.protobuf.message import DecodeError
 from temporalio.api.command.v1 import ScheduleNexusOperationCommandAttributes
 from temporalio.api.common.v1 import Payload
-from temporalio.api.enums.v1 import WorkflowIdConflictPolicy, WorkflowIdReusePolicy
+from temporalio.api.enums.v1 import TaskQueueKind, WorkflowIdConflictPolicy, WorkflowIdReusePolicy
 from temporalio.api.workflowservice.v1 import SignalWithStartWorkflowExecutionRequest
 
 from common.errors import InvalidArgument
@@ -52,6 +52,8 @@ def system_request(payload: Payload, *, namespace: str) -> SignalWithStartWorkfl
     if request.links:
         raise InvalidArgument("Links should not be set on the request")
     _check(request)
+    if not request.task_queue.kind:
+        request.task_queue.kind = TaskQueueKind.TASK_QUEUE_KIND_NORMAL
     if not request.workflow_id_conflict_policy:
         request.workflow_id_conflict_policy = USE_EXISTING
     if not request.workflow_id_reuse_policy:

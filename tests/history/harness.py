@@ -82,6 +82,7 @@ class Host:
         self.namespace: NamespaceRecord | None = NamespaceRecord(
             name=NAMESPACE, namespace_id="ns-id", retention=timedelta(days=1), created_at=now
         )
+        self.endpoints = {"endpoint": "endpoint-id"}
         self.states: dict[str, ExecutionState] = {}
         self.events: dict[str, list[HistoryEvent]] = {}
         self.current: CurrentRun | None = None
@@ -244,7 +245,7 @@ class Host:
         )
         request = ws.RespondWorkflowTaskCompletedRequest(commands=commands, identity="worker", **fields)
         try:
-            return self.run(lambda work: complete_workflow_task(work, request, token))
+            return self.run(lambda work: complete_workflow_task(work, request, token, endpoints=self.endpoints))
         except BadCommand as failed:
             bad = failed
             self.run(lambda work: fail_completion(work, request, token, failed=bad))
