@@ -37,6 +37,8 @@ class HttpApplication:
         raw_path = scope["raw_path"].decode("latin-1")
         try:
             check_escapes(raw_path)
+            if not raw_path.startswith("/"):
+                raise ValueError("no path")
         except ValueError:
             await _send(send, Answer(400, b"400 Bad Request", _PLAIN | {"connection": "close"}))
             return

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -161,11 +162,20 @@ def _token(value: Any) -> str:
 
 _NOTHING = object()
 _BLANKS = " \t\r\n"
-_DECODER = json.JSONDecoder(parse_constant=lambda name: _no_constant(name))
 
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"invalid character '{name[0]}' looking for beginning of value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"unable to parse number from {text[:40]}")
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 def _first_value(body: bytes) -> Any:
