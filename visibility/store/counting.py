@@ -23,23 +23,31 @@ def where_of_groups(read: Filter, *, dialect: str) -> Where | None:
     """The filter as a condition on the table of counts; None when that can't answer it."""
     if read.group_by is not None and read.group_by.name not in GROUPS:
         return None
-    match read.where:
-        case IsNull() as condition if condition == _NO_DIVISION:
-            return Where("1 = 1")
-        case And((condition, last)) if last == _NO_DIVISION and (found := _of_groups(condition)) is not None:
-            return where_without_hints(found, dialect=dialect)
+    if read.where == _NO_DIVISION:
+        return Where("1 = 1")
+    condition = without_division(read.where)
+    found = None if condition is None else of_groups(condition)
+    return None if found is None else where_without_hints(found, dialect=dialect)
+
+
+def without_division(condition: Condition | None) -> Condition | None:
+    """What a filter says beside that the runs have no division; None when it says nothing else, or not that."""
+    match condition:
+        case And((found, last)) if last == _NO_DIVISION:
+            return found
         case _:
             return None
 
 
-def _of_groups(condition: Condition) -> Condition | None:
+def of_groups(condition: Condition) -> Condition | None:
+    """The condition on the table of counts; None when that does not know what is asked."""
     match condition:
         case And(items) | Or(items):
-            found = [_of_groups(item) for item in items]
+            found = [of_groups(item) for item in items]
             kept = tuple(item for item in found if item is not None)
             return msgspec.structs.replace(condition, items=kept) if len(kept) == len(found) else None
         case Not(item):
-            inner = _of_groups(item)
+            inner = of_groups(item)
             return None if inner is None else Not(inner)
         case IsNull(Attribute("CloseTime"), is_negated):
             return OneOf(_STATUS, OPEN, is_negated=is_negated)

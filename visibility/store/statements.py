@@ -84,6 +84,26 @@ def count_few(where: Where, *, index: str, limit: int) -> tuple[Query, list[obje
     return _query("count_few_visibility", sql), [*where.params, limit]
 
 
+def number_of_runs(where: Where) -> Where:
+    """As a SELECT of one number, like the two that follow."""
+    return Where(f"SELECT count(*) FROM visibility WHERE {where.sql}", *where.params)
+
+
+def number_of_groups(where: Where) -> Where:
+    """Of a condition on types and statuses, without looking at a run."""
+    return Where(
+        f"SELECT CAST(coalesce(sum(number), 0) AS bigint) FROM visibility_counts WHERE {where.sql}", *where.params
+    )
+
+
+def less(number: Where, other: Where) -> Where:
+    return Where(f"SELECT ({number.sql}) - ({other.sql})", *number.params, *other.params)
+
+
+def counted(number: Where) -> tuple[Query, list[object]]:
+    return _query("count_visibility_by_less", number.sql), list(number.params)
+
+
 def runs_with(*, attribute: str, items: Sequence[str]) -> Where:
     """Of SQLite's table of items: those of an attribute, as a SELECT of their runs."""
     marks = ", ".join(["%s"] * len(items))
