@@ -29,6 +29,8 @@ _REUSE = (
 
 
 def check_schedule_id(schedule_id: str, *, limit: int) -> None:
+    if not schedule_id:
+        raise InvalidArgument("ScheduleId is not set on request.")
     check_workflow_id(ID_PREFIX + schedule_id, limit=limit)
 
 

@@ -5,7 +5,8 @@
 
 A local time that daylight saving skips does not occur; one that it repeats occurs as upstream's search finds it, which
 depends on the hour it comes from. Source: compiledCalendar in upstream's service/worker/scheduler/calendar.go, whose search
-this follows step by step, since its results there are what schedules promise.
+this follows step by step, since its results there are what schedules promise; but a time that the calendar does not have is
+not given (upstream's search takes the hour before a repeated one for repeated itself where the zone is east of Greenwich).
 """
 
 from __future__ import annotations
@@ -68,9 +69,12 @@ class _Search:
                 return None
             if self._at_day() and self._at_time():
                 found = self.zone.unix(self.year, self.month, self.day, self.hour, self.minute, self.second)
-                if self.zone.hour(found) == self.hour:
+                if self.zone.hour(found) != self.hour:
+                    self._to_hour(self.hour + 1)  # a time that was skipped
+                elif not self.shift or self.calendar.matches(found + self.shift):
                     return found + self.shift
-                self._to_hour(self.hour + 1)  # a time that was skipped
+                else:
+                    self.second += 1
 
     def _carry(self) -> None:
         if self.second >= 60:

@@ -14,12 +14,12 @@ from common.errors import InvalidArgument, NotFound, WorkflowExecutionAlreadySta
 from common.protos import from_timestamp, timestamp
 from worker.schedules import changes
 from worker.schedules.advance import advance
-from worker.schedules.listing import ScheduleLists
 from worker.schedules.messages import description, list_entry
 from worker.schedules.outcomes import closed as record_closed
 from worker.schedules.spec import TooManyExcluded, canonical
 from worker.schedules.state import compiled
 from worker.schedules.store import ScheduleStore
+from worker.schedules.store_lists import ScheduleLists
 
 TIMES_LISTED = 1_000
 SETTLING = timedelta(seconds=2)
