@@ -14,7 +14,7 @@ from typing import Any
 from temporalio.api.common.v1 import Payload
 
 from common.records import Record
-from history.records import ExecutionInfo, NexusOperationItem
+from history.records import ExecutionInfo, NexusOperationItem, RunVersioning
 from history.state import ExecutionState
 from history.transitions.close import is_open
 
@@ -62,12 +62,19 @@ def differences(stored: ExecutionState, folded: ExecutionState) -> list[str]:
     return list(_differences(stored, folded))
 
 
+def _said(versioning: RunVersioning | None) -> tuple[object, ...] | None:
+    """What events tell of a run's worker deployment version: not where it is on its way to, nor what its worker was told."""
+    said = versioning and (versioning.behavior, versioning.version, versioning.initial)
+    return said if said and any(said) else None
+
+
 def _differences(stored: ExecutionState, folded: ExecutionState) -> Iterator[str]:
     for name in INFO_FIELDS:
         yield from _unequal(name, getattr(stored.info, name), getattr(folded.info, name))
     yield from _unequal(
         "search_attributes", _lasting(stored.info.search_attributes), _lasting(folded.info.search_attributes)
     )
+    yield from _unequal("versioning", _said(stored.info.versioning), _said(folded.info.versioning))
     yield from _task(stored.info, folded.info)
     yield from _items("activity", stored.activities, folded.activities, ACTIVITY_FIELDS)
     yield from _items("timer", stored.timers, folded.timers, TIMER_FIELDS)

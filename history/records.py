@@ -23,9 +23,11 @@ from temporalio.api.common.v1 import (
 )
 from temporalio.api.enums.v1 import (
     ContinueAsNewInitiator,
+    ContinueAsNewVersioningBehavior,
     ParentClosePolicy,
     RetryState,
     SuggestContinueAsNewReason,
+    VersioningBehavior,
     WorkflowExecutionStatus,
 )
 from temporalio.api.failure.v1 import Failure
@@ -85,9 +87,38 @@ class WorkflowTask(Record, kw_only=True):
     suggest_continue_as_new: bool = False
     suggest_reasons: list[SuggestContinueAsNewReason.ValueType] = field(default_factory=list)
     build_id: str = ""
+    target_changed: bool = False
+    """Whether its worker is told that a run that is not pinned would go to another version."""
     redirects: int = 0
     """Of the older versioning: how often the run had been redirected when it started."""
     stamp: int = 0
+
+
+class TargetNotice(Record, kw_only=True):
+    """A version that a pinned run's worker was told of as the one the run would go to were it not pinned."""
+
+    version: str = ""
+    revision: int = 0
+
+
+class RunVersioning(Record, kw_only=True):
+    """What a run's workers and Matching made of its worker deployment version; see `history.versioning`. Versions are
+    "<deployment>:<build id>"."""
+
+    behavior: VersioningBehavior.ValueType = VersioningBehavior.VERSIONING_BEHAVIOR_UNSPECIFIED
+    version: str = ""
+    """Of the worker that completed the last workflow task, or inherited."""
+    transition: str | None = None
+    """To which version the run is on its way; "" to workers without one."""
+    revision: int = 0
+    """Of the routing by which it last went to another version."""
+    initial: ContinueAsNewVersioningBehavior.ValueType = (
+        ContinueAsNewVersioningBehavior.CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_UNSPECIFIED
+    )
+    """What the continue-as-new that made the run asked for."""
+    notified: TargetNotice | None = None
+    declined: TargetNotice | None = None
+    """What the run before this one had been told of and stayed all the same."""
 
 
 class PauseInfo(Record, kw_only=True):
@@ -200,6 +231,10 @@ class ExecutionInfo(Record, kw_only=True):
     memo: dict[str, Payload] = field(default_factory=dict)
     search_attributes: dict[str, Payload] = field(default_factory=dict)
     priority: Priority | None = None
+    versioning: RunVersioning | None = None
+    """None for a run that no versioned worker has had."""
+    worker_deployment: str = ""
+    """The deployment that the last worker named, versioned or not, or an override does."""
     versioning_override: VersioningOverride | None = None
     had_versioning_override: bool = False
     """Now or before."""
@@ -436,6 +471,25 @@ class NexusOperationItem(Record, kw_only=True):
     last_failure: Failure | None = None
     next_attempt_at: datetime | None = None
     cancellation: NexusCancellation | None = None
+
+
+class OperationExecution(Record, kw_only=True):
+    """What a Nexus operation without a workflow has beside its one `NexusOperationItem`, which stays after its end."""
+
+    input: Payload | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    identity: str = ""
+
+    is_completed: bool = False
+    result: Payload | None = None
+    """Of a completed one, if its handler gave one."""
+    failure: Failure | None = None
+    """How it closed otherwise; that of the last attempt when this is not set."""
+
+    cancel_identity: str = ""
+    cancel_reason: str = ""
+    cancel_request_id: str = ""
+    terminate_request_id: str = ""
 
 
 class CurrentRun(Record, kw_only=True):

@@ -7,6 +7,7 @@ of_activity(info, item) -> str
 from __future__ import annotations
 
 from history.records import ActivityItem, ExecutionInfo
+from history.versioning import directive_of, is_versioned
 
 ASSIGN = "assign"
 BUILD = "build:"
@@ -15,6 +16,8 @@ AUTO = "auto"
 
 def of_workflow_task(info: ExecutionInfo) -> str:
     """Source: upstream's MakeDirectiveForWorkflowTask."""
+    if is_versioned(info) and (directive := directive_of(info)) != AUTO:
+        return directive
     stamp = info.worker_stamp
     if stamp is not None and stamp.use_versioning and stamp.build_id and not info.assigned_build_id:
         return f"{BUILD}{stamp.build_id}"
@@ -26,6 +29,8 @@ def of_workflow_task(info: ExecutionInfo) -> str:
 def of_activity(info: ExecutionInfo, item: ActivityItem) -> str:
     """One that does not go with its workflow is assigned by the rules of its own queue. Source: upstream's
     MakeDirectiveForActivityTask."""
+    if is_versioned(info) and (directive := directive_of(info)) != AUTO:
+        return directive
     if not item.use_compatible_version and not item.use_workflow_build_id:
         return ASSIGN
     if info.assigned_build_id:

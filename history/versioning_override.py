@@ -1,12 +1,11 @@
 """Versioning overrides: what may be asked for, and today's form of the three that clients have used.
 
-    check_override(override, *, task_queue) -> None        of a start, a change of options, a reset
-    check_structure(override) -> None                      of a child's start command
-    names_version(override) -> bool                        whether it binds to one version
+    check_structure(override) -> None
+    named_version(override) -> version or None             that the task queue must have (`history.api.versions` looks)
     modern_override(override), with_older_form(override)
 
-There are no worker deployments here, so no task queue has the version that an override names: the run would wait for ever, and
-the request is refused as upstream refuses it. Only the oldest form, a deployment, is taken on trust, by upstream too.
+A run that is sent to a version that its task queue does not have would wait for ever, so that is refused. Only the oldest form,
+a deployment, is taken on trust, by upstream too.
 Source: upstream's common/worker_versioning, ValidateVersioningOverride and ConvertOverrideToV32.
 """
 
@@ -16,20 +15,9 @@ from temporalio.api.deployment.v1 import Deployment, WorkerDeploymentVersion
 from temporalio.api.enums.v1 import VersioningBehavior
 from temporalio.api.workflow.v1 import VersioningOverride
 
-from common.errors import FailedPrecondition, InvalidArgument
+from common.errors import InvalidArgument
 
 PINNED = VersioningOverride.PinnedOverrideBehavior.PINNED_OVERRIDE_BEHAVIOR_PINNED
-
-
-def check_override(override: VersioningOverride, *, task_queue: str) -> None:
-    """Raises INVALID_ARGUMENT for what means nothing, FAILED_PRECONDITION for a version that the queue does not have."""
-    check_structure(override)
-    version = _named(override)
-    if version is not None:
-        raise FailedPrecondition(
-            f"Pinned version '{version.deployment_name}:{version.build_id}' is not present in task queue "
-            f"'{task_queue}' of type 'Workflow'"
-        )
 
 
 def check_structure(override: VersioningOverride) -> None:
@@ -82,11 +70,7 @@ def _check_deployment(deployment: Deployment) -> None:
         raise InvalidArgument("deployment build ID cannot be empty")
 
 
-def names_version(override: VersioningOverride) -> bool:
-    return _named(override) is not None
-
-
-def _named(override: VersioningOverride) -> WorkerDeploymentVersion | None:
+def named_version(override: VersioningOverride) -> WorkerDeploymentVersion | None:
     """The version whose presence is asked for."""
     match override.WhichOneof("override"):
         case "pinned":

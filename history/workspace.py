@@ -60,6 +60,9 @@ class RunSource(Protocol):
 class Workspace:
     """The runs of one (namespace, workflow id) during one transition."""
 
+    version_queue = ""
+    """Another task queue that is known to be one of the run's worker deployment version."""
+
     def __init__(
         self,
         *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, MutableSequence, Sequence
 from datetime import timedelta
 
@@ -14,13 +15,16 @@ from temporalio.api.taskqueue.v1 import (
     TaskQueueStatus,
     TaskQueueTypeInfo,
     TaskQueueVersionInfo,
+    TaskQueueVersioningInfo,
 )
 from temporalio.api.workflowservice import v1 as ws
 
 from common.protos import ZERO, duration
+from matching.deployments.records import older_version, split_version
 from matching.names import partition_name
 from matching.physical_queue import PhysicalQueue
-from matching.records import Family
+from matching.records import DEFAULT_PRIORITY, Family
+from matching.routes import Routes
 from matching.task_queue import TaskQueue
 
 LAST_TASK_ID = (1 << 63) - 1
@@ -90,6 +94,59 @@ def describe_partition(
     response.effective_rate_limit.requests_per_second = rate
     response.effective_rate_limit.rate_limit_source = source
     return response
+
+
+def describe_version(base: TaskQueue, queue: TaskQueue | None, version: str) -> ws.DescribeTaskQueueResponse:
+    """What there is for a worker deployment version: what is pinned to it, and its share of what waits in the default queue.
+    `queue` is None when nobody has polled with it lately."""
+    by_priority = {} if queue is None else stats_by_priority(queue)
+    share = 0.0 if base.routes is None else base.routes.share_of(version)
+    for priority, stats in (stats_by_priority(base) if share else {}).items():
+        by_priority[priority] = merged([by_priority.get(priority, TaskQueueStats()), _part(stats, share)])
+    by_priority.setdefault(DEFAULT_PRIORITY, TaskQueueStats(approximate_backlog_age=duration(ZERO)))
+    response = ws.DescribeTaskQueueResponse(
+        pollers=[] if queue is None else queue.pollers.infos(), stats=merged(by_priority.values())
+    )
+    for priority, stats in by_priority.items():
+        response.stats_by_priority_key[priority].CopyFrom(stats)
+    return response
+
+
+def _part(stats: TaskQueueStats, share: float) -> TaskQueueStats:
+    """Which tasks are whose is not counted. Source: upstream attributes them by the ramp's percentage, too."""
+    return TaskQueueStats(
+        approximate_backlog_count=math.ceil(stats.approximate_backlog_count * share),
+        approximate_backlog_age=stats.approximate_backlog_age,
+        tasks_add_rate=stats.tasks_add_rate * share,
+        tasks_dispatch_rate=stats.tasks_dispatch_rate * share,
+        rate_limiting_active=stats.rate_limiting_active,
+    )
+
+
+def add_version(whole: ws.DescribeTaskQueueResponse, queue: TaskQueue | None) -> None:
+    """The default mode shows the pollers and the backlog of all versions."""
+    if queue is None:
+        return
+    _add_pollers(whole.pollers, queue.pollers.infos())
+    if whole.HasField("stats"):
+        for priority, stats in stats_by_priority(queue).items():
+            whole.stats_by_priority_key[priority].CopyFrom(merged([whole.stats_by_priority_key[priority], stats]))
+        whole.stats.CopyFrom(merged(whole.stats_by_priority_key.values()))
+
+
+def versioning_info(routes: Routes) -> TaskQueueVersioningInfo:
+    """Where the tasks of the queue go, in today's form and the older one."""
+    info = TaskQueueVersioningInfo(
+        current_version=older_version(routes.current.version),
+        ramping_version="" if routes.ramping is None else older_version(routes.ramping.version),
+        ramping_version_percentage=routes.percentage,
+        update_time=routes.updated_at,
+    )
+    if routes.current.version:
+        info.current_deployment_version.CopyFrom(split_version(routes.current.version))
+    if routes.ramping is not None and routes.ramping.version:
+        info.ramping_deployment_version.CopyFrom(split_version(routes.ramping.version))
+    return info
 
 
 def describe_versions(

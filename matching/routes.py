@@ -113,6 +113,12 @@ class Routes(Struct, kw_only=True):
         found = self.planned(task.workflow_id) if task.version_directive.startswith(PINNED) else self.target(task)
         return UNVERSIONED if is_of_build_ids(found.version) else found
 
+    def share_of(self, version: str) -> float:
+        """Of all workflow ids, those that go there, from 0 to 1."""
+        ramp = self.percentage / 100 if self.ramping is not None else 0.0
+        share = 1 - ramp if version == self.current.version else 0.0
+        return share + (ramp if self.ramping is not None and version == self.ramping.version else 0.0)
+
     def planned(self, workflow_id: str, *, use_ramping: bool = False) -> Target:
         """Where a workflow id goes. Source: upstream hashes it, so that an id goes the same way at each queue."""
         ramping = self.ramping

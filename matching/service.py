@@ -34,7 +34,16 @@ from matching.delivery import arriving
 from matching.deployments.calls import DeploymentCalls
 from matching.deployments.service import Deployments
 from matching.deployments.store import DeploymentStore
-from matching.describe import KINDS, add_description, describe_partition, describe_versions, list_partitions
+from matching.describe import (
+    KINDS,
+    add_description,
+    add_version,
+    describe_partition,
+    describe_version,
+    describe_versions,
+    list_partitions,
+    versioning_info,
+)
 from matching.matcher import Poller, Reload
 from matching.names import parse_partition, parse_physical_queue
 from matching.nexus import NexusCalls, completed, failed, poll_answer
@@ -137,7 +146,13 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
     async def _queue_for_task(self, request: AddTask) -> TaskQueue:
         name, _ = parse_partition(request.task_queue)
         version = task_version(request)
-        if version and request.kind == "activity" and not await self.versions.has(request, name, version):
+        if (
+            version
+            and request.kind == "activity"
+            and not await self.versions.has(
+                namespace=request.namespace, task_queue=name, kind="activity", version=version
+            )
+        ):
             version = ""  # an activity of its own: it goes where its queue's routing says
         key = TaskQueueKey(request.namespace, name, request.kind, version)
         queue = self.queues.loaded(key)
@@ -348,28 +363,33 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
 
     # descriptions and settings
 
-    async def describe_task_queue(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse:
+    async def describe_task_queue(
+        self, request: ws.DescribeTaskQueueRequest, *, version: str = ""
+    ) -> ws.DescribeTaskQueueResponse:
+        """`version`: only what is for workers of a worker deployment version."""
         name, partition = parse_partition(request.task_queue.name)
         is_enhanced = request.api_mode == DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED
         if partition and request.report_stats and not is_enhanced:
             raise InvalidArgument("DescribeTaskQueue stats are only supported for the root partition")
-        response = await self.describe_partitions(request)
+        response = await self.describe_partitions(request, version=version)
         if partition or request.task_queue.normal_name:
             return response
         others = self.others.partitions(namespace=request.namespace, family=name)
-        for part in await self.others.ask(others, lambda other: self._described_elsewhere(request, other)):
+        for part in await self.others.ask(others, lambda other: self._described_elsewhere(request, other, version)):
             add_description(response, part)
         return response
 
     async def _described_elsewhere(
-        self, request: ws.DescribeTaskQueueRequest, partition: str
+        self, request: ws.DescribeTaskQueueRequest, partition: str, version: str
     ) -> ws.DescribeTaskQueueResponse:
         asked = ws.DescribeTaskQueueRequest()
         asked.CopyFrom(request)
         asked.task_queue.name = partition
-        return await self.others.client.describe_partitions(asked)
+        return await self.others.client.describe_partitions(asked, version=version)
 
-    async def describe_partitions(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse:
+    async def describe_partitions(
+        self, request: ws.DescribeTaskQueueRequest, *, version: str = ""
+    ) -> ws.DescribeTaskQueueResponse:
         name, partition = parse_partition(request.task_queue.name)
         if request.api_mode == DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED:
             return await self._describe_versions(request, name)
@@ -378,7 +398,14 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
             raise InvalidArgument(f"Invalid task queue type {request.task_queue_type}.")
         key = TaskQueueKey(request.namespace, name, kind)
         queue = await self.queues.load(key, normal_name=request.task_queue.normal_name)
-        return describe_partition(queue, request, partition=partition)
+        if version:
+            return describe_version(queue, self.queues.loaded(replace(key, version=version)), version)
+        response = describe_partition(queue, request, partition=partition)
+        if queue.routes is not None and not queue.is_sticky:
+            for name in sorted(queue.routes.versions):
+                add_version(response, self.queues.loaded(replace(key, version=name)))
+            response.versioning_info.CopyFrom(versioning_info(queue.routes))
+        return response
 
     async def _describe_versions(self, request: ws.DescribeTaskQueueRequest, name: str) -> ws.DescribeTaskQueueResponse:
         kinds = list(request.task_queue_types) or [

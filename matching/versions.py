@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from temporalio.api.deployment.v1 import WorkerDeploymentOptions, WorkerDeploymentVersion
 
 from common.contracts.build_ids import BuildIds
-from common.contracts.matching import AddTask, QueryWorkflow
+from common.contracts.matching import QueryWorkflow
 from common.errors import FailedPrecondition
 from matching.build_id_routing import check_poll, polled_version
 from matching.deployments.service import Deployments
-from matching.routes import PINNED, Target
+from matching.records import Family
+from matching.routes import PINNED, UNVERSIONED, Target
 from matching.task_queue import TaskQueue
 from matching.task_queues import TaskQueueKey, TaskQueues
 
@@ -50,14 +51,14 @@ class Versions:
         base.used_by_version()
         return replace(key, version=polled_version(_build_ids(base), build_id))
 
-    async def has(self, request: AddTask, name: str, version: str) -> bool:
+    async def has(self, *, namespace: str, task_queue: str, kind: Family, version: str) -> bool:
         """Whether workers of the version have polled the queue."""
-        return _knows(await self._default(TaskQueueKey(request.namespace, name, request.kind)), version)
+        return _knows(await self._default(TaskQueueKey(namespace, task_queue, kind)), version)
 
-    async def planned(self, *, namespace: str, task_queue: str, workflow_id: str) -> Target | None:
-        """Where the queue's routing sends a workflow's tasks; None without any."""
+    async def planned(self, *, namespace: str, task_queue: str, workflow_id: str) -> Target:
+        """Where the queue's routing sends a workflow's tasks."""
         base = await self._default(TaskQueueKey(namespace, task_queue, "workflow"))
-        return None if base.routes is None else base.routes.planned(workflow_id)
+        return UNVERSIONED if base.routes is None else base.routes.planned(workflow_id)
 
     async def for_query(self, queue: TaskQueue, request: QueryWorkflow) -> TaskQueue:
         """The queue whose pollers may answer. Raises FailedPrecondition for a drained version without any pollers, and
@@ -75,8 +76,12 @@ class Versions:
         if directive.startswith(PINNED) and version in routes.drained and not found.pollers.infos():
             build_id = version.partition(":")[2]
             raise FailedPrecondition(
-                f"The worker deployment version {build_id} of this workflow is drained and has no pollers: nobody can "
-                "answer the query. Start a worker of that version."
+                f"You are trying to query a closed Workflow that is PINNED to Worker Deployment Version {build_id}, but "
+                f"{build_id} is drained and has no pollers to answer the query. Immediately: You can re-deploy Workers in "
+                "this Deployment Version to take those queries, or you can workflow update-options to change your "
+                "workflow to AUTO_UPGRADE. For the future: In your infrastructure, consider waiting longer after the last "
+                "queried timestamp as reported in Describe Deployment before you sunset Workers. Or mark this workflow as "
+                "AUTO_UPGRADE."
             )
         return found
 

@@ -61,6 +61,11 @@ class StartChild(Struct, kw_only=True):
     parent: WorkflowExecution
     initiated_event_id: int
     root: WorkflowExecution
+    inherited_pin: str = ""
+    """The parent's worker deployment version, "<deployment>:<build id>", when the child is to stay there too."""
+    inherited_upgrade: str = ""
+    """The same of a parent that may upgrade, and the revision of the routing that it went by."""
+    inherited_revision: int = 0
 
 
 class ChildClosed(Struct, kw_only=True):

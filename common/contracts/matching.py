@@ -49,6 +49,13 @@ class AddTask(Struct, kw_only=True):
     """Whether the run is to begin on the version that is being ramped up."""
 
 
+class PlannedVersion(Struct, frozen=True):
+    version: str
+    """ "<deployment>:<build id>", "" for workers without one."""
+    revision: int
+    """Of the routing that says so."""
+
+
 class StickyWorkerUnavailable(Unavailable):
     """Nobody polls the sticky queue (or its worker is gone): History clears stickiness and uses the normal queue."""
 
@@ -134,9 +141,15 @@ class MatchingClient(Protocol):
 
     async def respond_nexus_task_failed(self, request: ws.RespondNexusTaskFailedRequest) -> None: ...
 
-    async def describe_task_queue(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse: ...
+    async def describe_task_queue(
+        self, request: ws.DescribeTaskQueueRequest, *, version: str = ""
+    ) -> ws.DescribeTaskQueueResponse:
+        """`version`: only what is for workers of "<deployment>:<build id>"."""
+        ...
 
-    async def describe_partitions(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse:
+    async def describe_partitions(
+        self, request: ws.DescribeTaskQueueRequest, *, version: str = ""
+    ) -> ws.DescribeTaskQueueResponse:
         """What the host of the named partition contributes to DescribeTaskQueue: all that it holds of the queue."""
         ...
 
@@ -177,6 +190,15 @@ class MatchingClient(Protocol):
     ) -> ws.GetWorkerVersioningRulesResponse: ...
 
     # worker deployments
+
+    async def has_version(self, *, namespace: str, task_queue: str, version: str, reactivate: bool = False) -> bool:
+        """Whether workers of "<deployment>:<build id>" have polled the queue for workflow tasks. `reactivate`: a run is to be
+        pinned there, so a version that nothing goes to begins to drain anew."""
+        ...
+
+    async def planned_version(self, *, namespace: str, task_queue: str, workflow_id: str) -> PlannedVersion:
+        """Where the queue's routing sends the tasks of a workflow that may be upgraded."""
+        ...
 
     async def create_worker_deployment(
         self, request: ws.CreateWorkerDeploymentRequest

@@ -15,12 +15,10 @@ from temporalio.api.workflow.v1 import (
     PendingWorkflowTaskInfo,
     RequestIdInfo,
     ResetPoints,
-    VersioningOverride,
     WorkflowExecutionConfig,
     WorkflowExecutionExtendedInfo,
     WorkflowExecutionInfo,
     WorkflowExecutionPauseInfo,
-    WorkflowExecutionVersioningInfo,
 )
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse
 
@@ -32,7 +30,7 @@ from history.engine.engine import Engine
 from history.records import ExecutionInfo, RequestIdItem, WorkflowTask
 from history.state import ExecutionState
 from history.transitions.close import is_open
-from history.versioning_override import with_older_form
+from history.versioning import versioning_info
 
 NEVER = Timestamp(seconds=-62_135_596_800)
 """0001-01-01, upstream's zero time: how a run without a timeout of its own is said to expire."""
@@ -108,13 +106,10 @@ def execution_info(info: ExecutionInfo) -> WorkflowExecutionInfo:
         message.parent_namespace_id = info.parent.namespace_id
         message.parent_execution.workflow_id = info.parent.workflow_id
         message.parent_execution.run_id = info.parent.run_id
-    if info.had_versioning_override:
-        message.versioning_info.CopyFrom(versioning_info(info.versioning_override))
+    if info.had_versioning_override or info.versioning is not None:
+        message.versioning_info.CopyFrom(versioning_info(info))
+    message.worker_deployment_name = info.worker_deployment
     return message
-
-
-def versioning_info(override: VersioningOverride | None) -> WorkflowExecutionVersioningInfo:
-    return WorkflowExecutionVersioningInfo(versioning_override=None if override is None else with_older_form(override))
 
 
 def extended_info(state: ExecutionState) -> WorkflowExecutionExtendedInfo:

@@ -45,6 +45,7 @@ from history.records import ExecutionInfo
 from history.state import ExecutionState
 from history.transitions.close import is_open
 from history.version_directives import of_workflow_task
+from history.versioning import revision_of, uses_ramping
 
 FAILING_ATTEMPT = 3
 """From this attempt of a workflow task on its worker is taken to be unable to answer a query either."""
@@ -195,6 +196,8 @@ async def _ask(
             timeout=timeout,
             priority=info.priority,
             version_directive=of_workflow_task(info),
+            revision=revision_of(info),
+            use_ramping=uses_ramping(info),
         )
     )
 

@@ -9,9 +9,11 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest, ResetWorkflowExecutionResponse
 
 from common.errors import NotFound
+from history.api.versions import check_override
 from history.engine.cache import CachedRun
 from history.engine.engine import Engine
 from history.transitions.reset import reset_workflow
+from history.versioning_override import named_version
 
 
 async def reset_workflow_execution(
@@ -19,6 +21,7 @@ async def reset_workflow_execution(
 ) -> ResetWorkflowExecutionResponse:
     """NOT_FOUND for an unknown run; INVALID_ARGUMENT for an event that no workflow task ends with."""
     workflow_id = request.workflow_execution.workflow_id
+    await _check_overrides(engine, request)
     events = await _histories(engine, request)
     run_id = await engine.update(
         namespace=request.namespace,
@@ -27,6 +30,17 @@ async def reset_workflow_execution(
         reason="ResetWorkflowExecution",
     )
     return ResetWorkflowExecutionResponse(run_id=run_id)
+
+
+async def _check_overrides(engine: Engine, request: ResetWorkflowExecutionRequest) -> None:
+    for operation in request.post_reset_operations:
+        override = operation.update_workflow_options.workflow_execution_options.versioning_override
+        if named_version(override) is not None:
+            execution = request.workflow_execution
+            run = await engine.run(
+                namespace=request.namespace, workflow_id=execution.workflow_id, run_id=execution.run_id
+            )
+            await check_override(engine, override, namespace=request.namespace, task_queue=run.state.info.task_queue)
 
 
 async def _histories(engine: Engine, request: ResetWorkflowExecutionRequest) -> dict[str, Sequence[HistoryEvent]]:

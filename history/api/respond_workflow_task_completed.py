@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from temporalio.api.enums.v1 import QueryResultType
+from temporalio.api.enums.v1 import CommandType, QueryResultType
 from temporalio.api.query.v1 import WorkflowQueryResult
 from temporalio.api.workflowservice.v1 import (
     RespondWorkflowTaskCompletedRequest,
@@ -24,7 +24,9 @@ from history.transitions.task_completion import (
     fail_completion,
 )
 from history.transitions.task_response import activity_task_response
+from history.versioning import effective_version, poller_version
 
+CONTINUE_AS_NEW = CommandType.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION
 REASON = "RespondWorkflowTaskCompleted"
 
 
@@ -33,7 +35,10 @@ async def respond_workflow_task_completed(
 ) -> RespondWorkflowTaskCompletedResponse:
     """Raises NOT_FOUND for a stale token; INVALID_ARGUMENT when the commands can't be carried out (the task has failed)."""
     token = decode_token(TaskToken, request.task_token)
-    completion = await _complete(engine, request, token)
+    version_queue = ""
+    if request.commands and request.commands[-1].command_type == CONTINUE_AS_NEW:
+        version_queue = await _version_queue(engine, request, token)
+    completion = await _complete(engine, request, token, version_queue=version_queue)
     _answer_queries(engine, completion, request.query_results)
     if completion.heartbeat_timed_out:
         raise NotFound("workflow task heartbeat timeout")
@@ -52,6 +57,7 @@ async def _complete(
     token: TaskToken,
     *,
     endpoints: Mapping[str, str] | None = None,
+    version_queue: str = "",
 ) -> Completion:
     known = engine.namespaces.last_known(token.namespace)
     custom = known.search_attributes if known is not None else None
@@ -60,12 +66,23 @@ async def _complete(
             namespace=token.namespace,
             workflow_id=token.workflow_id,
             transition=lambda work: complete_workflow_task(
-                work, request, token, custom_search_attributes=custom, endpoints=endpoints
+                work,
+                request,
+                token,
+                custom_search_attributes=custom,
+                endpoints=endpoints,
+                version_queue=version_queue,
             ),
             reason=REASON,
         )
     except EndpointsUnknown:
-        return await _complete(engine, request, token, endpoints=await _endpoints(engine, request))
+        return await _complete(
+            engine,
+            request,
+            token,
+            endpoints=await _endpoints(engine, request),
+            version_queue=version_queue,
+        )
     except BadCommand as failed:
         bad = failed
         await engine.update(
@@ -84,6 +101,19 @@ async def _complete(
             reason=REASON,
         )
         raise InvalidArgument(reason) from large
+
+
+async def _version_queue(engine: Engine, request: RespondWorkflowTaskCompletedRequest, token: TaskToken) -> str:
+    """The queue that the run continues on, if it is another one and its worker deployment version is there too."""
+    queue = request.commands[-1].continue_as_new_workflow_execution_command_attributes.task_queue.name
+    if not queue:
+        return ""
+    state = await engine.read(namespace=token.namespace, workflow_id=token.workflow_id, run_id=token.run_id)
+    version = poller_version(request.deployment_options) or effective_version(state.info)
+    if not version or queue == state.info.task_queue:
+        return ""
+    has = await engine.matching.has_version(namespace=token.namespace, task_queue=queue, version=version)
+    return queue if has else ""
 
 
 async def _endpoints(engine: Engine, request: RespondWorkflowTaskCompletedRequest) -> dict[str, str]:

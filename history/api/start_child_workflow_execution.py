@@ -23,4 +23,5 @@ async def start_child_workflow_execution(engine: Engine, request: StartChild) ->
             initiated_event_id=request.initiated_event_id,
         ),
         root=request.root,
+        child=request,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from msgspec.structs import replace
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import (
@@ -12,9 +13,11 @@ from temporalio.api.workflowservice.v1 import (
     StartWorkflowExecutionResponse,
 )
 
+from common.contracts.history import StartChild
 from common.errors import InvalidArgument
 from common.protos import ZERO, from_duration
 from history.api.links import request_id_link, started_event_link
+from history.api.versions import check_override
 from history.cron import next_backoff
 from history.engine.engine import Engine
 from history.records import ParentInfo
@@ -23,7 +26,6 @@ from history.transitions.begin import StartWorkflow
 from history.transitions.eager import eager_task, start_eager_task
 from history.transitions.start import StartOutcome, start_workflow
 from history.validation import check_blob, check_memo
-from history.versioning_override import check_override
 from history.workspace import Workspace
 
 
@@ -33,10 +35,18 @@ async def start_workflow_execution(
     *,
     parent: ParentInfo | None = None,
     root: WorkflowExecution | None = None,
+    child: StartChild | None = None,
     child_of_parent_only: bool = False,
 ) -> StartWorkflowExecutionResponse:
-    """`parent`, `root`: for a child. Raises WorkflowExecutionAlreadyStarted, INVALID_ARGUMENT for what is over a limit."""
+    """`parent`, `root`, `child`: for a child. Raises WorkflowExecutionAlreadyStarted, INVALID_ARGUMENT for what is over a limit."""
     start = await prepare_start(engine, request, parent=parent, root=root, child_of_parent_only=child_of_parent_only)
+    if child is not None:
+        start = replace(
+            start,
+            inherited_pin=child.inherited_pin,
+            inherited_upgrade=child.inherited_upgrade,
+            inherited_revision=child.inherited_revision,
+        )
     outcome, task = await engine.update(
         namespace=request.namespace,
         workflow_id=request.workflow_id,
@@ -64,7 +74,9 @@ async def prepare_start(
     check_blob(request.input, engine.config)
     check_memo(request.memo, engine.config)
     if parent is None and request.HasField("versioning_override"):  # the parent's processor has checked a child's
-        check_override(request.versioning_override, task_queue=request.task_queue.name)
+        await check_override(
+            engine, request.versioning_override, namespace=request.namespace, task_queue=request.task_queue.name
+        )
     backoff = first_task_backoff(engine, request)
     return StartWorkflow(
         request=request,

@@ -12,11 +12,10 @@ from google.protobuf.message import Message
 from temporalio.api.common.v1 import Callback
 from temporalio.api.enums.v1 import EventType, ParentClosePolicy, WorkflowExecutionStatus
 from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
-from temporalio.api.workflow.v1 import VersioningOverride
 
 from common.protos import from_duration, from_timestamp
 from history.apply import applies
-from history.build_ids import with_override
+from history.apply.versions import begin_on_version, set_override
 from history.records import CallbackItem, ExecutionInfo, ParentInfo, RequestIdItem
 from history.state import Draft
 
@@ -48,21 +47,13 @@ def apply_started(draft: Draft, event: HistoryEvent) -> None:
         info.retry_policy = _own(attributes.retry_policy)
     if attributes.HasField("priority"):
         info.priority = _own(attributes.priority)
-    if attributes.HasField("versioning_override"):
-        _override(info, _own(attributes.versioning_override))
+    begin_on_version(info, attributes)
     if attributes.HasField("source_version_stamp"):
         info.worker_stamp = _own(attributes.source_version_stamp)
     _apply_times(info, attributes, event)
     _apply_chain(info, attributes)
     _apply_parent(info, attributes)
     add_callbacks(draft, attributes.completion_callbacks, event)
-
-
-def _override(info: ExecutionInfo, override: VersioningOverride | None) -> None:
-    if override != info.versioning_override:
-        info.search_attributes = with_override(info.search_attributes, override)
-    info.versioning_override = override
-    info.had_versioning_override = info.had_versioning_override or override is not None
 
 
 M = TypeVar("M", bound=Message)
@@ -129,9 +120,9 @@ def apply_options_updated(draft: Draft, event: HistoryEvent) -> None:
     attributes = event.workflow_execution_options_updated_event_attributes
     info = draft.info
     if attributes.unset_versioning_override:
-        _override(info, None)
+        set_override(info, None)
     elif attributes.HasField("versioning_override"):
-        _override(info, _own(attributes.versioning_override))
+        set_override(info, _own(attributes.versioning_override))
     if attributes.HasField("priority"):
         info.priority = _own(attributes.priority)
     add_callbacks(draft, attributes.attached_completion_callbacks, event, request_id=attributes.attached_request_id)

@@ -16,9 +16,12 @@ from temporalio.api.workflow.v1 import ResetPointInfo
 from common.protos import from_duration, from_timestamp
 from history.apply import applies
 from history.apply.reset import begin_again
+from history.apply.versions import complete_on_version
 from history.build_ids import bind_to_build, with_build_id, with_checksums
 from history.records import ExecutionInfo, WorkflowTask
 from history.state import Draft
+from history.version_attributes import bound_by, with_versions
+from history.versioning import is_versioned, version_text
 
 MAX_RESET_POINTS = 20
 
@@ -64,6 +67,7 @@ def apply_started(draft: Draft, event: HistoryEvent) -> None:
         suggest_continue_as_new=attributes.suggest_continue_as_new,
         suggest_reasons=list(attributes.suggest_continue_as_new_reasons),
         build_id=attributes.worker_version.build_id,
+        target_changed=attributes.target_worker_deployment_version_changed,
         redirects=attributes.build_id_redirect_counter,
     )
     if attributes.worker_version.use_versioning:
@@ -85,13 +89,17 @@ def apply_completed(draft: Draft, event: HistoryEvent) -> None:
     if attributes.sdk_metadata.sdk_version:
         info.sdk_version = attributes.sdk_metadata.sdk_version
     added = _add_reset_point(info, attributes, event)
-    if not attributes.versioning_behavior:
-        info.search_attributes = with_build_id(
-            info.search_attributes,
-            info.worker_stamp,
-            override=info.versioning_override,
-            assigned=info.assigned_build_id,
-        )
+    if (
+        attributes.versioning_behavior
+        or attributes.worker_deployment_name
+        or info.worker_deployment
+        or is_versioned(info)
+    ):
+        complete_on_version(info, attributes)
+        info.search_attributes = with_versions(info, used=version_text(attributes.deployment_version))
+    info.search_attributes = with_build_id(
+        info.search_attributes, info.worker_stamp, override=bound_by(info), assigned=info.assigned_build_id
+    )
     if added and attributes.binary_checksum:
         info.search_attributes = with_checksums(info.search_attributes, info.reset_points)
 

@@ -11,6 +11,7 @@ from history.records import TransferTask
 from history.state import ExecutionState
 from history.transitions.sticky import fall_back_to_normal_queue
 from history.version_directives import of_activity, of_workflow_task
+from history.versioning import revision_of, uses_ramping
 
 if TYPE_CHECKING:
     from history.engine.engine import Engine
@@ -58,6 +59,8 @@ async def add_workflow_task(engine: Engine, task: TransferTask) -> None:
         expires_at=_workflow_task_expiry(task),
         priority=task.priority,
         version_directive=of_workflow_task(state.info),
+        revision=revision_of(state.info),
+        use_ramping=uses_ramping(state.info),
     )
     try:
         await engine.matching.add_task(request)
@@ -103,6 +106,8 @@ async def add_activity_task(engine: Engine, task: TransferTask) -> None:
             expires_at=_activity_expiry(state, task.event_id),
             priority=task.priority,
             version_directive=of_activity(state.info, item),
+            revision=revision_of(state.info),
+            use_ramping=uses_ramping(state.info),
         )
     )
 

@@ -9,7 +9,8 @@ from temporalio.api.workflow.v1 import VersioningOverride
 from temporalio.api.workflowservice.v1 import StartWorkflowExecutionRequest
 
 from common.contracts.history import OrphanedChild, StartChild
-from common.errors import NamespaceNotFound, NotFound, WorkflowExecutionAlreadyStarted
+from common.errors import FailedPrecondition, NamespaceNotFound, NotFound, WorkflowExecutionAlreadyStarted
+from history.api.versions import check_override
 from history.apply.children import start_request_id
 from history.engine.engine import Engine
 from history.engine.transfer_tasks import handles_transfer
@@ -18,7 +19,16 @@ from history.records import ChildItem, ExecutionInfo, TransferTask
 from history.state import ExecutionState
 from history.transitions.children import record_start_failed, record_started
 from history.transitions.close import is_open, is_reset
-from history.versioning_override import names_version
+from history.versioning import (
+    AUTO_UPGRADE,
+    PINNED,
+    effective_behavior,
+    effective_version,
+    is_versioned,
+    override_target,
+    revision_of,
+)
+from history.versioning_override import named_version
 
 Cause = StartChildWorkflowExecutionFailedCause
 
@@ -43,7 +53,7 @@ async def start_child(engine: Engine, task: TransferTask) -> None:
     run_id = item.run_id
     if not item.started_event_id:
         attributes = initiated.start_child_workflow_execution_initiated_event_attributes
-        if names_version(attributes.versioning_override):
+        if not await _is_present(engine, attributes):
             cause = Cause.START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_INVALID_VERSIONING_OVERRIDE
             await _record_failed(engine, task, initiated, cause)
             return
@@ -64,12 +74,35 @@ async def start_child(engine: Engine, task: TransferTask) -> None:
     )
 
 
+async def _is_present(engine: Engine, attributes: StartChildWorkflowExecutionInitiatedEventAttributes) -> bool:
+    """Whether the child may have the override that its parent asked for."""
+    if named_version(attributes.versioning_override) is None:
+        return True
+    try:
+        await check_override(
+            engine,
+            attributes.versioning_override,
+            namespace=attributes.namespace,
+            task_queue=attributes.task_queue.name,
+        )
+    except FailedPrecondition:
+        return False
+    return True
+
+
 async def _create(engine: Engine, state: ExecutionState, initiated: HistoryEvent, item: ChildItem) -> str:
     """The child's run id."""
     info = state.info
+    attributes = initiated.start_child_workflow_execution_initiated_event_attributes
+    stays = is_versioned(info) and not attributes.HasField("versioning_override")
+    stays = stays and await _has_version(engine, info, attributes)
+    behavior, version = effective_behavior(info), effective_version(info)
     response = await engine.history.start_child_workflow_execution(
         StartChild(
-            request=start_request(info, initiated, item),
+            request=start_request(info, initiated, item, in_version=stays),
+            inherited_pin=version if stays and behavior == PINNED else "",
+            inherited_upgrade=version if stays and behavior == AUTO_UPGRADE else "",
+            inherited_revision=revision_of(info) if stays else 0,
             parent_namespace=info.namespace,
             parent_namespace_id=info.namespace_id,
             parent=WorkflowExecution(workflow_id=info.workflow_id, run_id=info.run_id),
@@ -78,6 +111,18 @@ async def _create(engine: Engine, state: ExecutionState, initiated: HistoryEvent
         )
     )
     return response.run_id
+
+
+async def _has_version(
+    engine: Engine, info: ExecutionInfo, attributes: StartChildWorkflowExecutionInitiatedEventAttributes
+) -> bool:
+    """Whether the child's queue is one of its parent's version."""
+    if attributes.namespace != info.namespace:
+        return False
+    queue, version = attributes.task_queue.name, effective_version(info)
+    if queue == info.task_queue or not version:
+        return True
+    return await engine.matching.has_version(namespace=info.namespace, task_queue=queue, version=version)
 
 
 async def _record_started(
@@ -132,7 +177,10 @@ async def _settle(engine: Engine, state: ExecutionState, initiated: HistoryEvent
 # --- what the child is started with
 
 
-def start_request(info: ExecutionInfo, initiated: HistoryEvent, item: ChildItem) -> StartWorkflowExecutionRequest:
+def start_request(
+    info: ExecutionInfo, initiated: HistoryEvent, item: ChildItem, *, in_version: bool = False
+) -> StartWorkflowExecutionRequest:
+    """`in_version`: its queue is one of its parent's worker deployment version."""
     attributes = initiated.start_child_workflow_execution_initiated_event_attributes
     request = StartWorkflowExecutionRequest(
         namespace=attributes.namespace,
@@ -147,7 +195,7 @@ def start_request(info: ExecutionInfo, initiated: HistoryEvent, item: ChildItem)
             getattr(request, name).CopyFrom(getattr(attributes, name))
     if initiated.HasField("user_metadata"):
         request.user_metadata.CopyFrom(initiated.user_metadata)
-    override = _override(info, attributes)
+    override = _override(info, attributes, in_version=in_version)
     if override is not None:
         request.versioning_override.CopyFrom(override)
     priority = merged_priority(info.priority, attributes.priority if attributes.HasField("priority") else None)
@@ -157,15 +205,12 @@ def start_request(info: ExecutionInfo, initiated: HistoryEvent, item: ChildItem)
 
 
 def _override(
-    info: ExecutionInfo, attributes: StartChildWorkflowExecutionInitiatedEventAttributes
+    info: ExecutionInfo, attributes: StartChildWorkflowExecutionInitiatedEventAttributes, *, in_version: bool
 ) -> VersioningOverride | None:
-    """The child's own, else its parent's pinned one when both are on the same task queue."""
+    """The child's own, else its parent's when that names a version and the child can run there."""
     if attributes.HasField("versioning_override"):
         return attributes.versioning_override
-    inherited = info.versioning_override
-    if inherited is None or not inherited.HasField("pinned") or attributes.task_queue.name != info.task_queue:
-        return None
-    return inherited
+    return info.versioning_override if in_version and override_target(info.versioning_override) else None
 
 
 def merged_priority(parent: Priority | None, own: Priority | None) -> Priority | None:

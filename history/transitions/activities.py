@@ -15,6 +15,7 @@ Source: upstream's service/history/workflow/{activity.go,mutable_state_impl.go}.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -101,12 +102,17 @@ def dispatch_again(draft: Draft) -> None:
 
 
 def start_activity_task(
-    work: Workspace, request: RecordActivityTaskStarted, *, sdk: tuple[str, str] | None = None
+    work: Workspace,
+    request: RecordActivityTaskStarted,
+    *,
+    sdk: tuple[str, str] | None = None,
+    versioned: Callable[[Draft], bool] | None = None,
 ) -> StartedActivity | None:
     """Record that a poller got the attempt. Raises TaskObsolete or TaskAlreadyStarted: the delivery is to be dropped.
 
-    `sdk`: name and version of the worker's, which an activity without a workflow remembers. The answer is None when a
-    workflow rule has paused the activity instead, and the delivery is to be dropped, too.
+    `sdk`: name and version of the worker's, which an activity without a workflow remembers. `versioned` says whether a worker
+    of a worker deployment version may have it. The answer is None when a workflow rule has paused the activity instead, or
+    the workflow goes to another version first, and the delivery is to be dropped, too.
     """
     draft = work.find(request.run_id)
     if draft is None or draft.info.closed_at is not None:
@@ -131,6 +137,8 @@ def start_activity_task(
     else:
         scheduled_event = draft.event(item.scheduled_event_id)
     if not item.started_event_id:
+        if versioned is not None and not versioned(draft):
+            return None
         if item.use_workflow_build_id and (build_id := build_of(started_stamp(request.poll))):
             found = binding(draft.info, build_id=build_id, directive=request.version_directive)
             item = replace(item, redirects=found.redirects)

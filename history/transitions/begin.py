@@ -28,6 +28,7 @@ from history.transitions.deadlines import lower_deadline
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import schedule_first_workflow_task
 from history.validation import capped_task_timeout, run_timeout_within
+from history.versioning import inherit_pin, inherit_upgrade
 from history.versioning_override import modern_override
 from history.workspace import Workspace
 
@@ -58,6 +59,10 @@ class StartWorkflow(Struct, kw_only=True, frozen=True):
     """Whether the caller gets the first workflow task with the answer."""
     parent: ParentInfo | None = None
     root: WorkflowExecution | None = None
+    inherited_pin: str = ""
+    inherited_upgrade: str = ""
+    inherited_revision: int = 0
+    """Of a child: see `common.contracts.history.StartChild`."""
     child_of_parent_only: bool = False
     """A running workflow of that id may be terminated only if it is the parent's child (of a parent that was reset)."""
 
@@ -163,6 +168,8 @@ def first_run_attributes(
         attributes.root_workflow_execution.CopyFrom(start.root)
     if start.parent is not None:
         set_parent(attributes, start.parent)
+        inherit_pin(attributes, start.inherited_pin)
+        inherit_upgrade(attributes, start.inherited_upgrade, revision=start.inherited_revision)
     return attributes
 
 

@@ -40,6 +40,7 @@ from history.transitions.close import close_run
 from history.transitions.cron import cron_backoff
 from history.transitions.retry import is_retryable, next_retry
 from history.validation import LONGEST, capped_task_timeout, run_timeout_within
+from history.versioning import clear_inheritance, inherit_by_continuation, inherit_by_retry, is_versioned
 
 Initiator = ContinueAsNewInitiator
 
@@ -118,9 +119,9 @@ def start_follow_up(
     attributes.ClearField("completion_callbacks")
     if follow_up.is_retry:
         attributes.completion_callbacks.extend(chain_callbacks(draft))
+        inherit_by_retry(attributes, info, before)
     else:
-        attributes.ClearField("inherited_pinned_version")
-        attributes.ClearField("inherited_auto_upgrade_info")
+        clear_inheritance(attributes)
     attributes.ClearField("continued_failure")
     if failure is not None:
         attributes.continued_failure.CopyFrom(failure)
@@ -232,7 +233,22 @@ def continued_attributes(
         if not info.assigned_build_id and info.worker_stamp is not None and info.worker_stamp.use_versioning:
             attributes.source_version_stamp.CopyFrom(info.worker_stamp)
     _inherit(attributes, draft, run_id=run_id, backoff=from_duration(command.backoff_start_interval))
+    if is_versioned(info):
+        _stay_on_version(attributes, draft, command)
     return attributes
+
+
+def _stay_on_version(
+    attributes: WorkflowExecutionStartedEventAttributes,
+    draft: Draft,
+    command: ContinueAsNewWorkflowExecutionCommandAttributes,
+) -> None:
+    """Unless the next run's queue is none of the version's."""
+    info = draft.info
+    if attributes.task_queue.name in (info.task_queue, draft.work.version_queue):
+        inherit_by_continuation(attributes, info, initial=command.initial_versioning_behavior)
+    else:
+        attributes.ClearField("versioning_override")
 
 
 def _inherit(

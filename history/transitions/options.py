@@ -20,9 +20,12 @@ from history.records import ExecutionInfo
 from history.state import Draft
 from history.transitions.close import is_open
 from history.transitions.field_masks import normalized, set_path
+from history.transitions.version_changes import reschedule_activities
+from history.transitions.versions import where
 from history.transitions.visibility import record_visibility
-from history.transitions.workflow_tasks import leave_sticky_queue
-from history.versioning_override import check_override, modern_override
+from history.transitions.workflow_tasks import leave_sticky_queue, reschedule_workflow_task
+from history.versioning import PINNED, effective_behavior, effective_version, split
+from history.versioning_override import check_structure, modern_override
 from history.workspace import Workspace
 
 PAIR = frozenset(("versioning_override.behavior", "versioning_override.deployment"))
@@ -36,28 +39,33 @@ def update_options(work: Workspace, request: UpdateWorkflowExecutionOptionsReque
     draft = work.run(request.workflow_execution.run_id)
     if not is_open(draft.info.status):
         raise NotFound("workflow execution already completed")
-    _check_override(draft.info, request.workflow_execution_options)
-    changes, paths = request.workflow_execution_options, request.update_mask.paths
+    changes, paths = _with_version(draft.info, request.workflow_execution_options), request.update_mask.paths
     options = apply_options(draft, changes, paths=paths, identity=request.identity)
     if changes.HasField("versioning_override") and any(path in OVERRIDE for path in normalized(paths)):
         options.versioning_override.CopyFrom(changes.versioning_override)
     return options
 
 
-def _check_override(info: ExecutionInfo, options: WorkflowExecutionOptions) -> None:
-    """Whatever the mask names. Raises INVALID_ARGUMENT, FAILED_PRECONDITION."""
+def _with_version(info: ExecutionInfo, options: WorkflowExecutionOptions) -> WorkflowExecutionOptions:
+    """Checked, whatever the mask names; a pin without a version is to where the run is pinned now. Raises INVALID_ARGUMENT,
+    FAILED_PRECONDITION."""
     if not options.HasField("versioning_override"):
-        return
-    override, present = options.versioning_override, info.versioning_override
-    if override.pinned.behavior and not override.pinned.HasField("version"):  # to where it is pinned now
-        if present is None or not present.HasField("pinned"):
-            behavior = "AutoUpgrade" if present is not None else "Unspecified"
+        return options
+    override = options.versioning_override
+    if override.pinned.behavior and not override.pinned.HasField("version"):
+        version = effective_version(info)
+        if effective_behavior(info) != PINNED or not version:
+            shown = "AutoUpgrade" if effective_behavior(info) else "Unspecified"
             raise FailedPrecondition(
                 f"must specify a specific pinned override version because workflow with id {info.workflow_id} has "
-                f"behavior {behavior} and is not yet pinned to any version"
+                f"behavior {shown} and is not yet pinned to any version"
             )
-        override = present
-    check_override(override, task_queue=info.task_queue)
+        whole = WorkflowExecutionOptions()
+        whole.CopyFrom(options)
+        whole.versioning_override.pinned.version.CopyFrom(split(version))
+        options = whole
+    check_structure(options.versioning_override)
+    return options
 
 
 def apply_options(
@@ -71,8 +79,7 @@ def apply_options(
         _merge(options, changes, normalized(paths))
     except InvalidArgument as error:
         raise InvalidArgument(f"error applying update_options: {error.message}") from error
-    if options.versioning_override != present.versioning_override:
-        leave_sticky_queue(draft)  # another worker may be the right one now
+    before = where(draft.info)
     shown = draft.info.search_attributes
     if options != present:
         has_override = options.HasField("versioning_override")
@@ -86,6 +93,12 @@ def apply_options(
             ),
             worker_may_ignore=True,
         )
+    if options.versioning_override != present.versioning_override:
+        if before != where(draft.info):
+            reschedule_workflow_task(draft)
+        else:
+            leave_sticky_queue(draft)  # another worker may be the right one now
+        reschedule_activities(draft)
     if draft.info.search_attributes != shown:
         record_visibility(draft)
     return options

@@ -48,7 +48,7 @@ from history.transitions.terminate import terminate_run
 from history.transitions.timers import start_timer_task
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import fail_workflow_task, schedule_workflow_task
-from history.versioning_override import check_override
+from history.versioning_override import check_structure
 from history.workspace import Workspace
 
 Exclude = ResetReapplyExcludeType
@@ -68,7 +68,7 @@ def reset_workflow(work: Workspace, request: ResetWorkflowExecutionRequest, *, e
             raise InvalidArgument(f"unsupported post reset operation: {_go_name(operation)}")
         options = operation.update_workflow_options.workflow_execution_options
         if options.HasField("versioning_override"):
-            check_override(options.versioning_override, task_queue=base.info.task_queue)
+            check_structure(options.versioning_override)
     current = work.find()
     if current is not None and request.request_id in (current.info.reset_request_id, current.info.create_request_id):
         return current.info.run_id

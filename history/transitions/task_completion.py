@@ -37,6 +37,8 @@ from history.transitions.deadlines import recompute_deadline
 from history.transitions.messages import has_outgoing, send_messages
 from history.transitions.problems import clear_problems
 from history.transitions.terminate import terminate_run
+from history.transitions.version_changes import reschedule_activities
+from history.transitions.versions import where
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import (
     INLINE_REQUEST_ID,
@@ -49,6 +51,7 @@ from history.transitions.workflow_tasks import (
     token_time,
     write_task_events,
 )
+from history.versioning import is_versioned, poller_version, transition_of
 from history.workspace import Workspace
 
 UNHANDLED = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND
@@ -104,10 +107,13 @@ def complete_workflow_task(
     *,
     custom_search_attributes: Mapping[str, str] | None = None,
     endpoints: Mapping[str, str] | None = None,
+    version_queue: str = "",
 ) -> Completion:
     """Raises NOT_FOUND (stale token), INVALID_ARGUMENT, FAILED_PRECONDITION; BadCommand and HistoryTooLarge, which a second
     transition must follow up; EndpointsUnknown when Nexus endpoints are called and `endpoints` are not given."""
     draft = work.run(token.run_id)
+    if version_queue:
+        work.version_queue = version_queue
     task = token_task(draft, token)
     _check_request(draft, request)
     is_heartbeat = request.force_create_new_workflow_task and not request.commands and not request.messages
@@ -185,7 +191,10 @@ def _write_completed(draft: Draft, task: WorkflowTask, request: ws.RespondWorkfl
         stamp = worker_stamp(draft, request)
         task = write_task_events(draft, replace(task, kind="normal"), identity=request.identity, worker_version=stamp)
     shown = info.search_attributes
+    before = where(info) if is_versioned(info) or request.versioning_behavior else None
     add_event(draft, _completed_attributes(task, request))
+    if before is not None and before != where(info):
+        reschedule_activities(draft)
     if info.search_attributes is not shown:
         record_visibility(draft)
     return info.next_event_id - 1
@@ -253,6 +262,8 @@ def _set_sticky(draft: Draft, request: ws.RespondWorkflowTaskCompletedRequest, *
             clear_sticky(draft)
         return
     info = draft.info
+    if transition_of(info) not in (None, poller_version(request.deployment_options)):
+        return  # its next task is another version's
     info.sticky_queue = sticky.worker_task_queue.name
     timeout = sticky.schedule_to_start_timeout
     info.sticky_schedule_to_start = (
@@ -281,6 +292,8 @@ def _next_task(ctx: CommandContext, *, inline: bool, original_scheduled_at: date
     if draft.info.closed_at is not None:
         return None
     normal = request.force_create_new_workflow_task or len(draft.buffered) > 0 or ctx.activity_canceled_unstarted
+    if transition_of(draft.info) is not None:  # it is to end soon, on a worker of the other version
+        normal, inline = True, False
     if not normal:
         if not has_outgoing(draft):
             return None

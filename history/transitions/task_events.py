@@ -40,4 +40,5 @@ def started_attributes(
         history_size_bytes=task.history_size_bytes,
         worker_version=worker_version,
         build_id_redirect_counter=task.redirects,
+        target_worker_deployment_version_changed=task.target_changed,
     )

@@ -46,7 +46,9 @@ from history.transitions.messages import send_messages
 from history.transitions.problems import report_problems
 from history.transitions.suggestions import suggest_reasons
 from history.transitions.task_events import scheduled_attributes, started_attributes
+from history.transitions.versions import begin_transition, check_directive, is_told, note_target
 from history.transitions.visibility import record_visibility
+from history.versioning import is_versioned, poller_version
 from history.workspace import Workspace
 
 PLAIN_ATTEMPTS = 3
@@ -241,11 +243,40 @@ def start_workflow_task(work: Workspace, request: RecordWorkflowTaskStarted) -> 
     _check_queue(draft, poll.task_queue)
     task = draft.workflow_task
     assert task is not None
+    version = poller_version(poll.deployment_options) if poll.HasField("deployment_options") else ""
+    if version or is_versioned(draft.info):
+        return _start_on_version(draft, task, request, version)
     stamp = started_stamp(poll) if poll.HasField("worker_version_capabilities") else None
     if draft.info.assigned_build_id or (stamp is not None and stamp.use_versioning):
         return _start_on_build(draft, task, request, stamp)
     task = start_task(draft, task, request_id=request.request_id, identity=poll.identity, worker_version=stamp)
     return _started(draft, task)
+
+
+def _start_on_version(
+    draft: Draft, task: WorkflowTask, request: RecordWorkflowTaskStarted, version: str
+) -> StartedTask:
+    """A run or a worker that has a worker deployment version. A worker of another one than the run's begins a transition; a
+    speculative task leaves that to its completion."""
+    poll = request.poll
+    check_directive(draft.info, request.version_directive)
+    told = note_target(draft.info, request.target_version, revision=request.revision)
+    stamp = None if version or not poll.HasField("worker_version_capabilities") else started_stamp(poll)
+    task = replace(task, target_changed=told)
+    task = start_task(draft, task, request_id=request.request_id, identity=poll.identity, worker_version=stamp)
+    if task.kind != "speculative" and begin_transition(draft, version, revision=request.revision):
+        clear_sticky(draft)
+    return _started(draft, task)
+
+
+def reschedule_workflow_task(draft: Draft) -> None:
+    """Where the run's tasks go has changed: one that nobody has yet is handed over again, and older deliveries of it are
+    obsolete. A speculative one is left to its timeout, as upstream leaves it."""
+    clear_sticky(draft)
+    task = draft.info.workflow_task
+    if task is not None and not task.started_event_id:
+        draft.info.workflow_task = replace(task, stamp=task.stamp + 1)
+        _dispatch(draft, draft.info.workflow_task)
 
 
 def _start_on_build(
@@ -318,6 +349,7 @@ def start_task(
         suggest_reasons=reasons,
         build_id=worker_version.build_id if worker_version is not None else "",
         redirects=redirects,
+        target_changed=task.target_changed or (is_versioned(info) and is_told(info)),
     )
     unwritten = task.attempt > 1 or task.kind == "speculative"
     if unwritten and not write and task.scheduled_event_id == info.next_event_id:

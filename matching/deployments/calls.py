@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from temporalio.api.workflowservice import v1 as ws
 
+from common.contracts.matching import PlannedVersion
 from matching.deployments.service import Deployments
+from matching.versions import Versions
 
 
 class DeploymentCalls:
     """Implements the part of `MatchingClient` that is about worker deployments."""
 
     deployments: Deployments
+    versions: Versions
+
+    async def has_version(self, *, namespace: str, task_queue: str, version: str, reactivate: bool = False) -> bool:
+        if not await self.versions.has(namespace=namespace, task_queue=task_queue, kind="workflow", version=version):
+            return False
+        if reactivate:
+            await self.deployments.reactivate(namespace=namespace, version=version)
+        return True
+
+    async def planned_version(self, *, namespace: str, task_queue: str, workflow_id: str) -> PlannedVersion:
+        target = await self.versions.planned(namespace=namespace, task_queue=task_queue, workflow_id=workflow_id)
+        return PlannedVersion(target.version, target.revision)
 
     async def create_worker_deployment(
         self, request: ws.CreateWorkerDeploymentRequest

@@ -22,8 +22,10 @@ from matching.config import MatchingConfig
 from matching.deployments.records import (
     CREATED,
     DRAINED,
+    DRAINING,
     INACTIVE,
     IS_DRAINED,
+    IS_DRAINING,
     DeploymentRecord,
     Status,
     VersionRecord,
@@ -148,6 +150,18 @@ def delete_version(record: DeploymentRecord, build_id: str, *, identity: str | N
 def check_deletable(record: DeploymentRecord) -> None:
     if record.versions:
         raise FailedPrecondition("deployment has versions, can't be deleted")
+
+
+def may_reactivate(record: DeploymentRecord, build_id: str) -> bool:
+    version = record.versions.get(build_id)
+    return version is not None and version.status in (INACTIVE, DRAINED)
+
+
+def reactivate(version: VersionRecord, *, now: datetime) -> None:
+    """Source: upstream's reactivate-version signal."""
+    version.status = DRAINING
+    version.drainage = IS_DRAINING
+    version.drainage_changed_at = version.drainage_checked_at = now
 
 
 def note_drainage(version: VersionRecord, *, has_open: bool, now: datetime) -> None:

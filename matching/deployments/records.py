@@ -113,6 +113,12 @@ def split_version(text: str) -> WorkerDeploymentVersion:
     return WorkerDeploymentVersion(deployment_name=name, build_id=build_id)
 
 
+def older_version(text: str) -> str:
+    """ "<deployment>:<build id>" in the older form."""
+    version = split_version(text)
+    return older_text(version.deployment_name, version.build_id)
+
+
 def older_text(name: str, build_id: str) -> str:
     """ "<deployment>.<build id>", the older form."""
     return f"{name}.{build_id}" if build_id else UNVERSIONED

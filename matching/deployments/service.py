@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from temporalio.api.deployment.v1 import VersionMetadata, WorkerDeploymentVersion
-from temporalio.api.enums.v1 import DescribeTaskQueueMode
 from temporalio.api.workflowservice import v1 as ws
 
 from common.clock import EPOCH, Clock
@@ -27,7 +26,7 @@ from matching.deployments.messages import (
     ramping_of,
     version_info,
 )
-from matching.deployments.records import AUTO_CREATED, CREATED, DeploymentRecord, older_text
+from matching.deployments.records import AUTO_CREATED, CREATED, DeploymentRecord, is_draining, older_text, split_version
 from matching.deployments.store import DeploymentConflict, DeploymentStore
 from matching.deployments.sync import queue_change
 from matching.records import Family
@@ -45,7 +44,9 @@ class Queues(Protocol):
 
     async def update_user_data(self, *, namespace: str, task_queue: str, change: Change) -> Any: ...
 
-    async def describe_task_queue(self, request: ws.DescribeTaskQueueRequest) -> ws.DescribeTaskQueueResponse: ...
+    async def describe_task_queue(
+        self, request: ws.DescribeTaskQueueRequest, *, version: str = ""
+    ) -> ws.DescribeTaskQueueResponse: ...
 
 
 class Deployments:
@@ -168,20 +169,45 @@ class Deployments:
                 return True
         return False
 
-    async def _describe(self, record: DeploymentRecord, build_id: str, queue: str, kind: Family) -> Any:
-        """The TaskQueueTypeInfo of a version's part of a queue, with statistics and pollers."""
-        version, type_ = f"{record.name}:{build_id}", KIND_TYPES[kind]
-        request = ws.DescribeTaskQueueRequest(
-            namespace=record.namespace,
-            api_mode=DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED,
-            task_queue_types=[type_],
-            report_stats=True,
-            report_pollers=True,
-        )
+    async def _describe(
+        self, record: DeploymentRecord, build_id: str, queue: str, kind: Family
+    ) -> ws.DescribeTaskQueueResponse:
+        """Pollers and statistics of a version's part of a queue."""
+        request = ws.DescribeTaskQueueRequest(namespace=record.namespace, task_queue_type=KIND_TYPES[kind])
         request.task_queue.name = queue
-        request.versions.build_ids.append(version)
-        answer = await self._queues.describe_task_queue(request)
-        return answer.versions_info[version].types_info[type_]
+        return await self._queues.describe_task_queue(request, version=f"{record.name}:{build_id}")
+
+    async def reactivate(self, *, namespace: str, version: str) -> None:
+        """A run is pinned to the version: one that was drained, or never used, drains anew."""
+        named = split_version(version)
+        present = await self.store.get(namespace=namespace, name=named.deployment_name)
+        if present is None or not changes.may_reactivate(present, named.build_id):
+            return
+
+        def change(record: DeploymentRecord) -> None:
+            if not changes.may_reactivate(record, named.build_id):
+                raise Unchanged
+            changes.reactivate(record.versions[named.build_id], now=self._clock.now())
+
+        try:
+            await self.change(namespace=namespace, name=named.deployment_name, change=change)
+        except (Unchanged, NotFound):
+            pass
+
+    async def look_at_drainage(self, record: DeploymentRecord, *, has_open: Mapping[str, bool]) -> None:
+        """`has_open`: of some versions, whether runs pinned to them are open."""
+
+        def change(record: DeploymentRecord) -> None:
+            now = self._clock.now()
+            for build_id, is_open in has_open.items():
+                version = record.versions.get(build_id)
+                if version is not None and is_draining(version):
+                    changes.note_drainage(version, has_open=is_open, now=now)
+
+        try:
+            await self.change(namespace=record.namespace, name=record.name, change=change)
+        except NotFound:
+            pass
 
     # the API's calls
 
@@ -252,6 +278,8 @@ class Deployments:
             if request.report_task_queue_stats:
                 described = await self._describe(record, version.build_id, queue, kind)
                 part.stats.CopyFrom(described.stats)
+                for priority, stats in described.stats_by_priority_key.items():
+                    part.stats_by_priority_key[priority].CopyFrom(stats)
         return answer
 
     async def list(self, request: ws.ListWorkerDeploymentsRequest) -> ws.ListWorkerDeploymentsResponse:

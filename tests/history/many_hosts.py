@@ -14,6 +14,7 @@ from temporalio.api.history.v1 import HistoryEvent
 
 from common.clock import ManualClock
 from common.contracts.history import HistoryClient
+from common.contracts.matching import PlannedVersion
 from common.errors import NotFound, Unavailable
 from history.config import HistoryConfig
 from history.engine.transfer_tasks import handler_of
@@ -46,6 +47,20 @@ class Namespaces:
     last_known = peek
 
 
+class Queues:
+    """What Matching knows of versions: `versions` are "<task queue> <deployment>:<build id>"."""
+
+    def __init__(self) -> None:
+        self.versions: set[str] = set()
+        self.planned: dict[str, PlannedVersion] = {}
+
+    async def has_version(self, *, namespace: str, task_queue: str, version: str, reactivate: bool = False) -> bool:
+        return f"{task_queue} {version}" in self.versions
+
+    async def planned_version(self, *, namespace: str, task_queue: str, workflow_id: str) -> PlannedVersion:
+        return self.planned.get(task_queue, PlannedVersion("", 0))
+
+
 class ManyHosts:
     """What handlers and API functions use of an engine."""
 
@@ -55,6 +70,7 @@ class ManyHosts:
         self.config = HistoryConfig()
         self.namespaces = Namespaces()
         self.history: HistoryClient = history_service(self)  # type: ignore[arg-type]
+        self.matching = Queues()
         self._crash: tuple[int, bool] | None = None
 
     def host(self, workflow_id: str) -> NamedHost:

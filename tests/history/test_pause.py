@@ -317,7 +317,7 @@ def test_a_run_that_is_to_upgrade_automatically_is_shown_so() -> None:
     options(host, ["versioning_override"], versioning_override=VersioningOverride(auto_upgrade=True))
     shown = host.info.search_attributes
     assert "BuildIds" not in shown and shown["TemporalWorkflowVersioningBehavior"].data == b'"AutoUpgrade"'
-    info = versioning_info(host.info.versioning_override)
+    info = versioning_info(host.info)
     assert info.versioning_override.behavior == VersioningBehavior.VERSIONING_BEHAVIOR_AUTO_UPGRADE
     options(host, ["versioning_override"])
     assert host.info.search_attributes == before

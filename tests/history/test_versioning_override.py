@@ -18,7 +18,7 @@ from common.errors import FailedPrecondition, InvalidArgument, TemporalError
 from history.api.describe_workflow_execution import execution_info
 from history.commands import BadCommand
 from history.transitions.options import update_options
-from history.versioning_override import check_override, check_structure, modern_override, names_version
+from history.versioning_override import check_structure, modern_override, named_version
 from tests.history.harness import NAMESPACE, WORKFLOW_ID, Host, command
 from tests.history.many_hosts import ManyHosts
 from tests.history.test_processors import started
@@ -105,25 +105,23 @@ def not_there(named: str) -> str:
 
 @pytest.mark.parametrize("override", ACCEPTED)
 def test_what_is_accepted(override: VersioningOverride) -> None:
-    check_override(override, task_queue="queue")
-    assert not names_version(override)
+    check_structure(override)
+    assert named_version(override) is None
 
 
 @pytest.mark.parametrize(("override", "named"), UNKNOWN_VERSION)
-def test_a_version_that_no_queue_has(override: VersioningOverride, named: str) -> None:
+def test_a_version_that_the_queue_must_have(override: VersioningOverride, named: str) -> None:
     check_structure(override)
-    assert names_version(override)
-    with pytest.raises(FailedPrecondition) as refused:
-        check_override(override, task_queue="queue")
-    assert refused.value.message == not_there(named)
+    version = named_version(override)
+    assert version is not None
+    assert f"{version.deployment_name}:{version.build_id}" == named
 
 
 @pytest.mark.parametrize(("override", "message"), MEANINGLESS)
 def test_what_means_nothing(override: VersioningOverride, message: str) -> None:
-    for check in (check_structure, lambda given: check_override(given, task_queue="queue")):
-        with pytest.raises(InvalidArgument) as refused:
-            check(override)
-        assert refused.value.message == message
+    with pytest.raises(InvalidArgument) as refused:
+        check_structure(override)
+    assert refused.value.message == message
 
 
 # --- where they are checked
@@ -153,7 +151,6 @@ def refused(kind: type[TemporalError], call: Callable[[], object]) -> str:
 
 def test_options_are_checked_whatever_their_mask_names() -> None:
     host = idle()
-    assert refused(FailedPrecondition, lambda: options(host, pinned(), "priority")) == not_there("dep:v9")
     assert refused(InvalidArgument, lambda: options(host, VersioningOverride())) == "override behavior is required"
     assert host.info.versioning_override is None
 
@@ -167,7 +164,8 @@ def test_options_may_pin_a_run_to_where_it_is_pinned() -> None:
     trusted = ACCEPTED[2]
     assert options(host, trusted).versioning_override == trusted
     assert host.info.versioning_override == modern_override(trusted) == pinned()
-    assert refused(FailedPrecondition, lambda: options(host, pinned(None))) == not_there("dep:v9")
+    options(host, pinned(None))
+    assert host.info.versioning_override == pinned()
 
 
 def test_a_pinned_run_is_shown_so() -> None:
@@ -187,12 +185,13 @@ def test_a_pinned_run_is_shown_so() -> None:
     assert execution_info(host.info).HasField("versioning_info")
 
 
-def test_a_reset_with_such_an_override_does_nothing() -> None:
+def test_a_reset_with_a_meaningless_override_does_nothing() -> None:
     host = idle()
     run_id = host.info.run_id
-    change = {"workflow_execution_options": {"versioning_override": pinned()}, "update_mask": {"paths": ["priority"]}}
+    change = {"workflow_execution_options": {"versioning_override": {}}, "update_mask": {"paths": ["priority"]}}
     operation = PostResetOperation(update_workflow_options=change)
-    assert refused(FailedPrecondition, lambda: reset(host, 4, post_reset_operations=[operation])) == not_there("dep:v9")
+    words = refused(InvalidArgument, lambda: reset(host, 4, post_reset_operations=[operation]))
+    assert words == "override behavior is required"
     assert host.info.run_id == run_id
 
 
