@@ -116,8 +116,9 @@ def _known(draft: Draft, update_id: str) -> Admission | None:
 
 
 def _attach_callbacks(draft: Draft, request: Request) -> None:
-    """Another caller's, of an update that is under way. One that no worker has yet takes no more, a completed one needs
-    none: its callers have the outcome. Source: AttachCallbacks in upstream's service/history/workflow/update/update.go."""
+    """Another caller's, of an update that is under way; a completed one needs none: its callers have the outcome. Source:
+    AttachCallbacks in upstream's service/history/workflow/update/update.go, which loses those of an update that no worker
+    has yet."""
     if not request.completion_callbacks:
         return
     _check_callbacks(request)
@@ -125,10 +126,14 @@ def _attach_callbacks(draft: Draft, request: Request) -> None:
     admitted, item = draft.admitted.get(update_id), draft.updates.get(update_id)
     if item is not None and item.state == "accepted":
         attach_callbacks(draft, request)
-    elif (
-        admitted is not None and admitted.sent and all(more.request_id != request.request_id for more in admitted.more)
-    ):
+    elif admitted is not None and request.request_id not in _waiting(admitted):
         draft.admitted[update_id] = replace(admitted, more=(*admitted.more, request))
+
+
+def _waiting(admitted: AdmittedUpdate) -> set[str]:
+    """Ids of the requests whose callbacks are attached with the acceptance."""
+    own = [admitted.request] if admitted.request is not None else []
+    return {request.request_id for request in (*own, *admitted.more)}
 
 
 def attach_callbacks(draft: Draft, request: Request) -> None:

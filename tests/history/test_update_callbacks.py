@@ -134,15 +134,15 @@ def test_those_attached_while_a_worker_has_a_task_are_made_as_well() -> None:
     assert states(host) == {"a": "scheduled", "b": "scheduled"}
 
 
-def test_those_of_callers_that_come_while_a_worker_has_the_update_wait_for_its_acceptance() -> None:
+def test_those_of_callers_that_come_before_the_update_is_accepted_wait_for_its_acceptance() -> None:
     host = idle()
     update(host, "r1", "a")
-    update(host, "r0", "too early")
+    update(host, "r0", "early")
     task = host.poll()
     for request_id, name in (("r2", "b"), ("r2", "b"), ("r3", "c")):
         update(host, request_id, name)
     answer(host, task, Answers(task).accept().complete())
-    assert states(host) == {"a": "scheduled", "b": "scheduled", "c": "scheduled"}
+    assert states(host) == {"a": "scheduled", "early": "scheduled", "b": "scheduled", "c": "scheduled"}
 
 
 def test_a_completed_update_takes_no_more() -> None:
