@@ -19,6 +19,9 @@ from common.contracts.visibility import VisibilityIntent
 from history.models import CurrentRun, Execution, HistoryEvent, PendingItem
 from visibility.models import Visibility
 from visibility.store.rows import COLUMNS, row_of
+from worker.models import Schedule
+from worker.schedules.store import SCHEDULE as SCHEDULE_COLUMNS
+from worker.schedules.verify import faults as schedule_faults
 
 IGNORED = frozenset(("task_id", "state_transition_count", "text_words"))
 """Which intent the row was made from; what goes on after the close; what follows from the search attributes."""
@@ -62,6 +65,16 @@ def orphans() -> Iterator[str]:
         for model in (CurrentRun, HistoryEvent, PendingItem):
             rows = model.objects.using(alias).filter(~Exists(run)).values_list("run_id", flat=True).distinct()
             yield from named(model._meta.db_table, list(rows[: NAMED + 1]))  # noqa: SLF001  Django's way to a model's table
+
+
+def schedules() -> Iterator[str]:
+    """What is wrong with stored schedules, in words."""
+    for row in Schedule.objects.values(*SCHEDULE_COLUMNS).iterator(PAGE):
+        yield from schedule_faults({**row, "data": _text(row["data"])})
+
+
+def _text(stored: Any) -> bytes | str:
+    return stored if isinstance(stored, bytes | str) else json.dumps(stored)
 
 
 def history_aliases() -> list[str]:

@@ -11,7 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 class Command(BaseCommand):
     help = (
         "Fold the events of every stored run and compare with its state, pending items, current run and row of the "
-        "read model. Prints each difference; the exit status is 1 if there is any that was not repaired."
+        "read model; look at the schedules. Prints each difference; the exit status is 1 if there is any that was not "
+        "repaired."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -22,7 +23,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from tinytemporal_site.verification import named, orphans, shown_orphans
+        from tinytemporal_site.verification import named, orphans, schedules, shown_orphans
 
         shown = list(shown_orphans())
         repairs = options["repair_visibility"]
@@ -34,6 +35,7 @@ class Command(BaseCommand):
         wrong = [] if repairs else [f"counts of the read model: {text}" for text in miscounted]
         for text in [
             *orphans(),
+            *schedules(),
             *wrong,
             *([] if repairs else named("visibility", [intent.run_id for intent in shown])),
         ]:
