@@ -63,8 +63,9 @@ class HistoryConfig(Struct, kw_only=True, frozen=True):
     visibility_gather: timedelta = timedelta(milliseconds=50)
     """How long the read model's processor waits for more before it writes: start and close of a short run are one row
     then, and a busy server's transactions half as many. It is the least lag that a list has."""
-    commit_gather: timedelta = timedelta(milliseconds=3)
-    """How long the writer waits for more operations when the commit before held several; never when it held one."""
+    commit_gather: timedelta = timedelta(milliseconds=5)
+    """How long the writer waits at most for the operations it expects, when the commit before held several; never when it
+    held one."""
     timer_look_ahead: timedelta = timedelta(minutes=5)
     heartbeat_task_limit: timedelta = timedelta(minutes=30)
     """How long a worker may keep extending one workflow task (local activities)."""

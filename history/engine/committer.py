@@ -89,6 +89,9 @@ class Committer(Service):
         self._wake = asyncio.Event()
         self._loop = TaskLoop(name=name, run=self._run, on_failure=on_failure)
         self._last_size = 0
+        # While a batch is gathered: how many operations it waits for, and whether they are there or time is up.
+        self._expected = 0
+        self._complete = asyncio.Event()
         self.commits = 0
         self.committed_operations = 0
 
@@ -112,6 +115,8 @@ class Committer(Service):
             raise ResourceExhausted("History has too many requests waiting.")
         self._queue.append(operation)
         self._wake.set()
+        if len(self._queue) == self._expected:
+            self._complete.set()
 
     def flush(self, shard: Shard) -> None:
         """Delete the shard's handled task rows in the next commit, which is made for this if need be."""
@@ -138,10 +143,18 @@ class Committer(Service):
 
     async def _gather(self) -> None:
         """Let join what is about to come. A busy server's commits then hold several times as much, and each costs the same
-        fence checks, statements and wake-ups whatever it holds. Alone, an operation waits for nothing, but for the first one
-        after a busy time."""
-        if self._last_size >= BUSY_BATCH and self._config.commit_gather and len(self._queue) < BATCH_LIMIT:
-            await self._clock.sleep(self._config.commit_gather)
+        fence checks, statements and wake-ups whatever it holds. It ends once as many are there as the commit before had:
+        who was answered then has come back, and to wait for more would only keep them waiting. Alone, an operation waits
+        for nothing, but for the first one after a busy time."""
+        if self._last_size >= BUSY_BATCH and self._config.commit_gather and len(self._queue) < self._last_size:
+            self._complete.clear()
+            self._expected = self._last_size
+            timer = self._clock.call_at(self._clock.now() + self._config.commit_gather, self._complete.set)
+            try:
+                await self._complete.wait()
+            finally:
+                self._expected = 0
+                timer.cancel()
         for _ in range(GATHERING_TURNS):
             await self._clock.sleep(NO_TIME)
 
