@@ -14,17 +14,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-Archetype = Literal["", "activity"]
+Archetype = Literal["", "activity", "nexusOperation"]
 """Empty: a workflow."""
 
 ACTIVITY: Archetype = "activity"
+NEXUS_OPERATION: Archetype = "nexusOperation"
 
 MARK = "\ufdd0"
 
-NAMES: dict[Archetype, str] = {ACTIVITY: "activity"}
+NAMES: dict[Archetype, str] = {ACTIVITY: "activity", NEXUS_OPERATION: "operation"}
 """As upstream's messages call an execution of it."""
 
-DIVISIONS: dict[Archetype, str] = {ACTIVITY: "3332429922"}
+DIVISIONS: dict[Archetype, str] = {ACTIVITY: "3332429922", NEXUS_OPERATION: "131748067"}
 """The value of TemporalNamespaceDivision by which lists tell executions of the archetype from others: upstream's number for it."""
 
 

@@ -146,6 +146,20 @@ class ActivityExecutionAlreadyStarted(TemporalError):
         )
 
 
+class NexusOperationExecutionAlreadyStarted(TemporalError):
+    status = grpc.StatusCode.ALREADY_EXISTS
+
+    def __init__(self, *, start_request_id: str, run_id: str) -> None:
+        super().__init__(f"nexus operation execution already started: request_id={start_request_id}, run_id={run_id}")
+        self.start_request_id = start_request_id
+        self.run_id = run_id
+
+    def detail(self) -> Message | None:
+        return details.NexusOperationExecutionAlreadyStartedFailure(
+            start_request_id=self.start_request_id, run_id=self.run_id
+        )
+
+
 class WorkflowNotReady(TemporalError):
     status = grpc.StatusCode.FAILED_PRECONDITION
 

@@ -109,6 +109,13 @@ def link_value(link: Link.WorkflowEvent) -> str:
     return f'<temporal:///namespaces/{path}/history?{urlencode(query)}>; type="{kind}"'
 
 
+def operation_link_value(link: Link.NexusOperation) -> str:
+    path = "/".join(
+        quote(part, safe=_PATH_SAFE) for part in (link.namespace, "nexus-operations", link.operation_id, link.run_id)
+    )
+    return f'<temporal:///namespaces/{path}/details>; type="{Link.NexusOperation.DESCRIPTOR.full_name}"'
+
+
 def activity_link_value(link: Link.Activity) -> str:
     path = "/".join(
         quote(part, safe=_PATH_SAFE) for part in (link.namespace, "activities", link.activity_id, link.run_id)

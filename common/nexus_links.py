@@ -20,7 +20,9 @@ from common.nexus import event_type_words
 
 ACTIVITY_LINK = "temporal.api.common.v1.Link.Activity"
 WORKFLOW_LINK = "temporal.api.common.v1.Link.Workflow"
-_PATH = re.compile(r"/namespaces/([^/]+)/(workflows|activities)/([^/]+)/([^/]+)(?:/(history|details))?")
+_PATH = re.compile(
+    r"/namespaces/([^/]+)/(workflows|activities|nexus-operations)/([^/]+)/([^/]+)(?:/(history|details))?"
+)
 _EVENT_TYPES = {event_type_words(value): value for value in EventType.values()}
 
 
@@ -45,6 +47,9 @@ def link_of(url: str, kind: str) -> Link | None:
             return _event_link(Link.WorkflowEvent(namespace=namespace, workflow_id=subject, run_id=run_id), query)
         case "temporal.api.common.v1.Link.Activity", "activities", "details":
             return Link(activity=Link.Activity(namespace=namespace, activity_id=subject, run_id=run_id))
+        case "temporal.api.common.v1.Link.NexusOperation", "nexus-operations", "details":
+            operation = Link.NexusOperation(namespace=namespace, operation_id=subject, run_id=run_id)
+            return Link(nexus_operation=operation)
         case "temporal.api.common.v1.Link.Workflow", "workflows", None:
             reason = query.get("reason", "")
             return Link(workflow=Link.Workflow(namespace=namespace, workflow_id=subject, run_id=run_id, reason=reason))

@@ -28,6 +28,7 @@ from history.records import (
     ExternalCancelItem,
     ExternalSignalItem,
     NexusOperationItem,
+    OperationExecution,
     RequestIdItem,
     TimerItem,
     TimerTask,
@@ -168,6 +169,7 @@ PERSISTED: dict[str, tuple[str, type[Record], type]] = {
     "callbacks": ("callback", CallbackItem, int),
     "nexus_operations": ("nexusOperation", NexusOperationItem, int),
     "activity_executions": ("activityExecution", ActivityExecution, str),
+    "operation_executions": ("operationExecution", OperationExecution, str),
 }
 """Attribute of the state → `kind` in `pending_items`, its record, and the type of its key."""
 
@@ -190,6 +192,7 @@ class ExecutionState(Struct, kw_only=True):
     callbacks: dict[int, CallbackItem] = field(default_factory=dict)
     nexus_operations: dict[int, NexusOperationItem] = field(default_factory=dict)
     activity_executions: dict[str, ActivityExecution] = field(default_factory=dict)
+    operation_executions: dict[str, OperationExecution] = field(default_factory=dict)
     """Of an activity without a workflow: one, its key empty."""
 
     # derived or in memory only
@@ -227,6 +230,7 @@ class Draft:
     callbacks: ItemMap[int, CallbackItem]
     nexus_operations: ItemMap[int, NexusOperationItem]
     activity_executions: ItemMap[str, ActivityExecution]
+    operation_executions: ItemMap[str, OperationExecution]
     activity_ids: ItemMap[str, int]
     admitted: ItemMap[str, AdmittedUpdate]
 

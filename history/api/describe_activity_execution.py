@@ -50,7 +50,7 @@ async def describe_activity_execution(
     key = key_of(ACTIVITY, request.activity_id)
     state = await engine.read(namespace=request.namespace, workflow_id=key, run_id=request.run_id)
     if request.long_poll_token:
-        seen = _read_token(request.long_poll_token, state)
+        seen = read_token(request.long_poll_token, state)
         if state.info.next_event_id <= seen and state.info.closed_at is None:
             state = await wait(engine, state, seen=seen)
         if state.info.next_event_id <= seen:
@@ -75,7 +75,7 @@ async def wait(engine: Engine, state: ExecutionState, *, seen: int) -> Execution
     )
 
 
-def _read_token(data: bytes, state: ExecutionState) -> int:
+def read_token(data: bytes, state: ExecutionState) -> int:
     try:
         token = msgspec.json.decode(data, type=LongPollToken)
     except msgspec.MsgspecError as error:

@@ -30,6 +30,7 @@ from history.processors.events import read_event
 from history.records import NexusEndpointRecord, NexusOperationItem
 from history.state import ExecutionState
 from history.transitions.nexus import CallResult
+from history.transitions.standalone_operations import scheduled_event
 
 if TYPE_CHECKING:
     from history.engine.engine import Engine
@@ -39,7 +40,7 @@ BELOW_MINIMUM = "remaining operation timeout is less than required minimum"
 
 
 async def call_start(engine: Engine, state: ExecutionState, item: NexusOperationItem) -> CallResult:
-    event = await read_event(engine, state, item.scheduled_event_id)
+    event = await _scheduled_event(engine, state, item)
     left, kind = calls.start_time(item, now=engine.clock.now(), config=engine.config)
     if left < engine.config.nexus_shortest_call:
         return CallResult(state="timedOut", timeout_type=kind)
@@ -60,7 +61,7 @@ async def call_start(engine: Engine, state: ExecutionState, item: NexusOperation
 
 
 async def call_cancel(engine: Engine, state: ExecutionState, item: NexusOperationItem) -> CallResult:
-    event = await read_event(engine, state, item.scheduled_event_id)
+    event = await _scheduled_event(engine, state, item)
     left, _ = calls.cancel_time(item, now=engine.clock.now(), config=engine.config)
     if left < engine.config.nexus_shortest_call:
         return calls.call_error(BELOW_MINIMUM, retryable=False)
@@ -75,6 +76,11 @@ async def call_cancel(engine: Engine, state: ExecutionState, item: NexusOperatio
             result = calls.cancel_result(await _dispatch(engine, endpoint, request, left=left))
         outcome.failed = result.is_destination_down
     return result
+
+
+async def _scheduled_event(engine: Engine, state: ExecutionState, item: NexusOperationItem) -> HistoryEvent:
+    """With its input and headers; an operation without a workflow has it in its state."""
+    return scheduled_event(state) if state.info.archetype else await read_event(engine, state, item.scheduled_event_id)
 
 
 async def _endpoint(engine: Engine, item: NexusOperationItem) -> NexusEndpointRecord | None:

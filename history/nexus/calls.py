@@ -18,10 +18,11 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.nexus.v1 import CancelOperationRequest, Request, StartOperationRequest, StartOperationResponse
 from temporalio.api.nexus.v1 import Link as NexusLink
 
+from common.archetypes import business_id
 from common.contracts.matching import NexusOutcome
 from common.contracts.nexus import CALLBACK_TOKEN_HEADER, EVENT_LINK, SYSTEM_CALLBACK_URL
 from common.contracts.tokens import NexusCompletionToken, encode_token
-from common.nexus import link_value
+from common.nexus import link_value, operation_link_value
 from common.nexus_failures import failure_of, failure_of_error, handler_failure, is_retryable
 from common.nexus_links import links_of
 from common.protos import timestamp
@@ -79,6 +80,22 @@ def caller_link(info: ExecutionInfo, item: NexusOperationItem) -> Link.WorkflowE
     )
 
 
+def caller_of(info: ExecutionInfo, item: NexusOperationItem) -> NexusLink:
+    """To whatever calls: the event of a workflow, or the operation itself when it has none."""
+    if info.archetype:
+        link = Link.NexusOperation(
+            namespace=info.namespace, operation_id=business_id(info.workflow_id), run_id=info.run_id
+        )
+        value, kind = operation_link_value(link), Link.NexusOperation.DESCRIPTOR.full_name
+    else:
+        value, kind = link_value(caller_link(info, item)), EVENT_LINK
+    return NexusLink(url=value[1 : value.index(">")], type=kind)
+
+
+def link_header(link: NexusLink) -> str:
+    return f'<{link.url}>; type="{link.type}"'
+
+
 def start_headers(item: NexusOperationItem, event: HistoryEvent, *, now: datetime) -> dict[str, str]:
     """The caller's own, and how long the operation may take."""
     headers = dict(event.nexus_operation_scheduled_event_attributes.nexus_header)
@@ -100,9 +117,9 @@ def milliseconds(value: timedelta) -> str:
 def start_request(info: ExecutionInfo, item: NexusOperationItem, event: HistoryEvent, *, now: datetime) -> Request:
     """As a worker gets it."""
     attributes = event.nexus_operation_scheduled_event_attributes
-    value = link_value(caller_link(info, item))
+    link = caller_of(info, item)
     headers = start_headers(item, event, now=now)
-    headers |= {"nexus-request-id": item.request_id, "nexus-link": value, "user-agent": USER_AGENT}
+    headers |= {"nexus-request-id": item.request_id, "nexus-link": link_header(link), "user-agent": USER_AGENT}
     return Request(
         header=headers,
         scheduled_time=timestamp(now),
@@ -113,7 +130,7 @@ def start_request(info: ExecutionInfo, item: NexusOperationItem, event: HistoryE
             callback=SYSTEM_CALLBACK_URL,
             payload=attributes.input if attributes.HasField("input") else None,
             callback_header={CALLBACK_TOKEN_HEADER: completion_token(info, item)},
-            links=[NexusLink(url=value[1 : value.index(">")], type=EVENT_LINK)],
+            links=[link],
         ),
         endpoint=item.endpoint,
         capabilities=Request.Capabilities(temporal_failure_responses=True),

@@ -20,7 +20,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.nexus.v1 import Failure as NexusFailure
 
 from common.contracts.nexus import CALLBACK_TOKEN_HEADER, OPERATION_TOKEN_HEADER
-from common.nexus import content_of, link_value
+from common.nexus import content_of
 from common.nexus_failures import failure_of, handler_failure
 from common.nexus_links import links_of
 from common.nexus_reading import (
@@ -62,7 +62,7 @@ async def start_external(
         "user-agent": calls.USER_AGENT,
         **{f"content-{name.lower()}": value for name, value in content.headers.items()},
         f"nexus-callback-{CALLBACK_TOKEN_HEADER}": calls.completion_token(info, item),
-        "nexus-link": link_value(calls.caller_link(info, item)),
+        "nexus-link": calls.link_header(calls.caller_of(info, item)),
         "request-timeout": calls.milliseconds(within),
         **calls.start_headers(item, event, now=engine.clock.now()),
     }

@@ -48,6 +48,7 @@ from history.events import add_event
 from history.failures import stored_failure
 from history.records import NexusCancellation, NexusOperationItem, TimerKind, TimerTask, TransferKind, TransferTask
 from history.state import Draft
+from history.transitions import standalone_operations as standalone
 from history.transitions.close import is_open
 from history.transitions.deadlines import Timeout, lower_deadline, operation_timeouts
 from history.transitions.workflow_tasks import schedule_workflow_task
@@ -135,6 +136,7 @@ def record_start(work: Workspace, attempt: Attempt, result: CallResult, *, jitte
         tried = replace(tried, state="backingOff", next_attempt_at=due, last_failure=stored_failure(result.failure))
         draft.nexus_operations[item.scheduled_event_id] = tried
         _arm(draft, "nexusStartRetry", item, due, tried.attempt)
+        standalone.note_change(draft)
         return
     if result.state == "started":
         start_operation(draft, item, token=result.token, links=result.links)
@@ -143,32 +145,54 @@ def record_start(work: Workspace, attempt: Attempt, result: CallResult, *, jitte
             started, attempt=item.attempt + 1, last_attempt_at=work.now, last_failure=None
         )
     else:
-        _end(draft, item, result)
-    schedule_workflow_task(draft)
+        _end(draft, item, result, of_attempt=True)
+    _tell_worker(draft)
 
 
 def start_operation(
     draft: Draft, item: NexusOperationItem, *, token: str, links: list[Link], at: datetime | None = None
 ) -> None:
     """`at`: when its handler says that it began."""
-    add_event(
-        draft,
-        NexusOperationStartedEventAttributes(
-            scheduled_event_id=item.scheduled_event_id,
-            operation_token=token,
-            operation_id=token,
-            request_id=item.request_id,
-        ),
-        links=links,
-        event_time=at,
-    )
+    if draft.info.archetype:
+        standalone.start(draft, item, token=token, links=links, at=at)
+    else:
+        add_event(
+            draft,
+            NexusOperationStartedEventAttributes(
+                scheduled_event_id=item.scheduled_event_id,
+                operation_token=token,
+                operation_id=token,
+                request_id=item.request_id,
+            ),
+            links=links,
+            event_time=at,
+        )
     started = draft.nexus_operations[item.scheduled_event_id]
     for when, _ in operation_timeouts(started):
         lower_deadline(draft, when)
     dispatch_cancel(draft, started)
 
 
-def _end(draft: Draft, item: NexusOperationItem, result: CallResult) -> None:
+def _tell_worker(draft: Draft) -> None:
+    """An operation without a workflow has none to tell."""
+    if not draft.info.archetype:
+        schedule_workflow_task(draft)
+
+
+def _end(draft: Draft, item: NexusOperationItem, result: CallResult, *, of_attempt: bool = False) -> None:
+    """`of_attempt`: it is the answer to a try to start it."""
+    if draft.info.archetype:
+        failure = _timed_out(result.timeout_type) if result.state == "timedOut" else result.failure
+        standalone.end(
+            draft,
+            item,
+            standalone.ENDS[result.state],
+            payload=result.payload,
+            failure=failure,
+            links=result.links,
+            of_attempt=of_attempt,
+        )
+        return
     attributes: Message
     same = {"scheduled_event_id": item.scheduled_event_id, "request_id": item.request_id}
     failure = result.failure
@@ -229,6 +253,7 @@ def retry_start(draft: Draft, task: TimerTask) -> None:
         return
     item = replace(item, state="scheduled", next_attempt_at=None)
     draft.nexus_operations[item.scheduled_event_id] = item
+    standalone.note_change(draft)
     _dispatch(draft, "startNexusOperation", item, item.attempt)
 
 
@@ -254,6 +279,10 @@ def record_cancel(work: Workspace, attempt: Attempt, result: CallResult, *, jitt
         )
         draft.nexus_operations[item.scheduled_event_id] = replace(item, cancellation=asked)
         _arm(draft, "nexusCancelRetry", item, due, tried)
+        standalone.note_change(draft)
+        return
+    if draft.info.archetype:
+        standalone.settle_cancellation(draft, item, failure=None if result.state == "completed" else result.failure)
         return
     same = {"scheduled_event_id": item.scheduled_event_id, "requested_event_id": asked.requested_event_id}
     if result.state == "completed":
@@ -277,6 +306,7 @@ def retry_cancel(draft: Draft, task: TimerTask) -> None:
         return
     item = replace(item, cancellation=replace(asked, state="scheduled", next_attempt_at=None))
     draft.nexus_operations[item.scheduled_event_id] = item
+    standalone.note_change(draft)
     dispatch_cancel(draft, item)
 
 
@@ -345,7 +375,7 @@ def complete_operation(work: Workspace, completion: NexusCompletion, *, run_id: 
         start_operation(draft, item, token=completion.operation_token, links=completion.links, at=completion.started_at)
     item = draft.nexus_operations[completion.scheduled_event_id]
     _end(draft, item, CallResult(state=completion.state, payload=completion.payload, failure=completion.failure))
-    schedule_workflow_task(draft)
+    _tell_worker(draft)
 
 
 def time_out_operations(draft: Draft) -> bool:

@@ -46,7 +46,7 @@ def fire_deadlines(work: Workspace, run_id: str) -> None:
         return
     if draft.info.closed_at is None and not _time_out_run(draft):
         _time_out_activities(draft)
-        if draft.info.pending_nexus_operations and time_out_operations(draft):
+        if draft.info.pending_nexus_operations and time_out_operations(draft) and not draft.info.archetype:
             schedule_workflow_task(draft)
         _time_out_workflow_task(draft)
     recompute_deadline(draft)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 from google.protobuf.message import Message
 
-from common.archetypes import ACTIVITY, key_of
+from common.archetypes import ACTIVITY, NEXUS_OPERATION, key_of
 from common.contracts.matching import AddTask
 from common.contracts.tokens import NexusTaskToken, QueryToken, TaskToken, decode_token
 from common.ids import shard_for
@@ -61,6 +61,8 @@ def _execution_of(method: Method) -> Callable[[Named], tuple[str, str]]:
         return lambda named: _by_token(named["request"].task_token)
     if {"namespace", "activity_id"} <= fields:
         return lambda named: (named["request"].namespace, _of_activity(named["request"]))
+    if {"namespace", "operation_id"} <= fields:
+        return lambda named: (named["request"].namespace, key_of(NEXUS_OPERATION, named["request"].operation_id))
     if {"namespace", "workflow_id"} <= fields:
         return lambda named: (named["request"].namespace, named["request"].workflow_id)
     for name in _EXECUTIONS:

@@ -20,10 +20,12 @@ _HISTORY_REPEATABLE = frozenset(
     (
         # Reads.
         "describe_activity_execution",
+        "describe_nexus_operation_execution",
         "describe_workflow_execution",
         "get_workflow_execution_history",
         "get_workflow_execution_history_reverse",
         "poll_activity_execution",
+        "poll_nexus_operation_execution",
         "poll_workflow_execution_update",
         "query_task",
         "query_workflow",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from common.archetypes import ACTIVITY, Archetype
+from common.archetypes import ACTIVITY, NEXUS_OPERATION, Archetype
 from common.filters.errors import QueryError
 from common.filters.syntax import Column
 from common.search_attributes import PREDEFINED, SYSTEM
@@ -36,10 +36,17 @@ DIVISION = Attribute("TemporalNamespaceDivision", "Keyword", _COLUMNS["TemporalN
 """A run in a division is a run of the server's own; lists leave them out unless the query speaks of divisions."""
 
 
-_OF_ARCHETYPE: dict[Archetype, dict[str, str]] = {
-    ACTIVITY: {"ActivityId": "workflow_id", "ActivityType": "workflow_type"},
+_OF_ARCHETYPE: dict[Archetype, dict[str, tuple[str, str]]] = {
+    ACTIVITY: {"ActivityId": ("ActivityId", "workflow_id"), "ActivityType": ("ActivityType", "workflow_type")},
+    NEXUS_OPERATION: {
+        "OperationId": ("OperationId", "workflow_id"),
+        "Endpoint": ("TemporalNexusEndpoint", ""),
+        "Service": ("TemporalNexusService", ""),
+        "Operation": ("TemporalNexusOperation", ""),
+        "RequestId": ("TemporalNexusRequestId", ""),
+    },
 }
-"""What executions that are not workflows call their id and type, all of type Keyword."""
+"""What executions that are not workflows call what is their own, all of type Keyword: (attribute, column)."""
 
 
 def resolve(column: Column, custom: Mapping[str, str], archetype: Archetype = "") -> Attribute:
@@ -47,7 +54,7 @@ def resolve(column: Column, custom: Mapping[str, str], archetype: Archetype = ""
     Temporal may be left out or put before. Raises QueryError for an unknown name."""
     name = column.name
     if archetype and (own := _OF_ARCHETYPE[archetype].get(name)):
-        return Attribute(name, "Keyword", own)
+        return Attribute(own[0], "Keyword", own[1])
     if name not in SYSTEM and name not in PREDEFINED and name in custom:
         return Attribute(name, custom[name])
     for candidate in (name, _PREFIX + name, name.removeprefix(_PREFIX)):
