@@ -37,6 +37,7 @@ class FrontendConfig(Struct, kw_only=True, frozen=True):
         "poller_autoscaling",
         "workflow_update_callbacks",
         "standalone_activities",
+        "standalone_nexus_operation",
         "standalone_activity_start_delay",
         "standalone_activity_operator_commands",
         "standalone_activity_batch_operations",
