@@ -97,6 +97,14 @@ def polled_version(data: BuildIds, build_id: str) -> str:
     return queue_of_build(build_id) if version_set is None else f"{SET_QUEUE}{version_set.ids[0]}"
 
 
+def is_polled(data: BuildIds, build_id: str, *, at: str) -> bool:
+    """Whether that version is what workers of the build poll."""
+    try:
+        return polled_version(data, build_id) == at
+    except NewerBuildExists:
+        return False
+
+
 def without_build(poll: Any) -> Any:
     """The poll as History sees it of a worker in a version set, or at a sticky queue: such a start binds the run to no build.
     Source: upstream's versionSetUsed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -129,10 +130,11 @@ class Matcher:
             self._expire(poller)
         return len(ended)
 
-    def send_away(self) -> None:
-        """The queue is being unloaded: every waiting poller asks again."""
-        while self._waiting:
-            poller, _ = self._waiting.popitem(last=False)
+    def send_away(self, *, only: Callable[[Poller], bool] | None = None) -> None:
+        """The queue is being unloaded, or is no longer theirs: waiting pollers ask again."""
+        leaving = [poller for poller in self._waiting if only is None or only(poller)]
+        for poller in leaving:
+            del self._waiting[poller]
             if not poller.answer.done():
                 poller.answer.set_exception(Reload())
 

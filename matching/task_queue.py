@@ -28,7 +28,7 @@ from matching.backlog.checkpoints import Checkpoints
 from matching.backlog.ownership import OwnershipCheck
 from matching.backlog.reader import BacklogReader
 from matching.backlog.writer import QueueWriter
-from matching.build_id_routing import SET_QUEUE, is_of_build_ids, without_build
+from matching.build_id_routing import SET_QUEUE, is_of_build_ids, is_polled, without_build
 from matching.candidates import Candidates
 from matching.config import MatchingConfig
 from matching.delivery import LOWEST_PRIORITY, Delivery
@@ -392,7 +392,7 @@ class TaskQueue:
         for delivery in waiting:
             self._push(delivery)
         if is_of_build_ids(self.version):
-            self.matcher.send_away()  # its workers' build may get no tasks any more
+            self.matcher.send_away(only=self._polls_elsewhere)
 
     def _pump_versions(self) -> None:
         for version in list(self.routed):
@@ -508,6 +508,12 @@ class TaskQueue:
         add_advice(home, response, poller, now=self.clock.monotonic(), is_stored=delivery.queue is not None)
         home.answer(poller, response)
         return True
+
+    def _polls_elsewhere(self, poller: Poller) -> bool:
+        """Whether a worker of the older versioning has to look again where its build gets tasks, if at all."""
+        data = None if self.user_data is None else self.user_data.build_ids
+        build_id = poller.request.worker_version_capabilities.build_id
+        return data is not None and not is_polled(data, build_id, at=self.version)
 
     def poll_of(self, poller: Poller) -> Any:
         """The poll of one of this queue's pollers, as History is to see it."""
