@@ -10,13 +10,10 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from msgspec import field
-from temporalio.api.activity.v1 import ActivityOptions
 from temporalio.api.common.v1 import (
     Callback,
-    Header,
     Link,
     Payload,
-    Payloads,
     Priority,
     RetryPolicy,
     WorkerVersionStamp,
@@ -25,14 +22,12 @@ from temporalio.api.enums.v1 import (
     ContinueAsNewInitiator,
     ContinueAsNewVersioningBehavior,
     ParentClosePolicy,
-    RetryState,
     SuggestContinueAsNewReason,
     VersioningBehavior,
     WorkflowExecutionStatus,
 )
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.api.nexus.v1 import EndpointSpec
 from temporalio.api.rules.v1 import WorkflowRule
 from temporalio.api.sdk.v1 import UserMetadata
 from temporalio.api.update.v1 import Outcome
@@ -43,6 +38,12 @@ from common.archetypes import Archetype
 from common.contracts.visibility import VisibilityIntent as VisibilityIntent
 from common.protos import ZERO
 from common.records import Record
+from history.activity_records import ActivityExecution as ActivityExecution
+from history.activity_records import ActivityItem as ActivityItem
+from history.nexus_records import NexusCancellation as NexusCancellation
+from history.nexus_records import NexusEndpointRecord as NexusEndpointRecord
+from history.nexus_records import NexusOperationItem as NexusOperationItem
+from history.nexus_records import OperationExecution as OperationExecution
 
 RUNNING = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
 
@@ -251,98 +252,6 @@ class ExecutionInfo(Record, kw_only=True):
     """The run was deleted while completion callbacks had to be made: it goes once each was tried."""
 
 
-class ActivityItem(Record, kw_only=True):
-    """A pending activity; key: its scheduled event id."""
-
-    scheduled_event_id: int
-    activity_id: str
-    activity_type: str
-    task_queue: str
-    scheduled_at: datetime
-    """When the present attempt was (or, in back-off, will be) put on its queue."""
-    first_scheduled_at: datetime
-    retry_expires_at: datetime | None = None
-    """No attempt begins after this: where schedule-to-close ended when the activity was scheduled, whatever it is now."""
-    schedule_to_close: timedelta = ZERO
-    schedule_to_start: timedelta = ZERO
-    start_to_close: timedelta = ZERO
-    heartbeat: timedelta = ZERO
-    retry_policy: RetryPolicy | None = None
-    attempt: int = 1
-    started_event_id: int = 0
-    """0: not started. -124 (upstream's transient id): started, and its event is written when it closes."""
-    started_at: datetime | None = None
-    request_id: str = ""
-    """The poll that started the present attempt."""
-    last_heartbeat_at: datetime | None = None
-    heartbeat_details: Payloads | None = None
-    last_failure: Failure | None = None
-    last_attempt_complete_at: datetime | None = None
-    last_worker_identity: str = ""
-    retry_at: datetime | None = None
-    """Set during back-off: when the next attempt is put on its queue."""
-    current_retry_interval: timedelta = ZERO
-    cancel_requested: bool = False
-    cancel_requested_event_id: int = 0
-    paused_at: datetime | None = None
-    pause_identity: str = ""
-    pause_reason: str = ""
-    pause_request_id: str = ""
-    pause_rule_id: str = ""
-    """The workflow rule that paused it; empty when somebody did."""
-    reset_requested: bool = False
-    reset_heartbeats: bool = False
-    stamp: int = 0
-    """Counts changes of the attempt's conditions (pause, reset, options): an older delivery is obsolete."""
-    priority: Priority | None = None
-    use_workflow_build_id: bool = False
-    """It goes to the build that a rule assigned to the workflow."""
-    use_compatible_version: bool = False
-    """It goes to the version set of the workflow's build, if there is one."""
-    redirects: int = 0
-    """How often the workflow had been redirected when it was started, if it goes to the workflow's build."""
-
-    # of an activity without a workflow only
-    heartbeat_count: int = 0
-    last_started_at: datetime | None = None
-    """When the last attempt that was started, was."""
-    sdk_name: str = ""
-    sdk_version: str = ""
-    delay_requested: bool = False
-    """Whether the back-off is one that its worker asked for."""
-
-
-class ActivityExecution(Record, kw_only=True):
-    """What an activity without a workflow has beside its one `ActivityItem`, which stays after its end."""
-
-    input: Payloads | None = None
-    header: Header | None = None
-    original_options: ActivityOptions
-    start_delay: timedelta = ZERO
-    first_started_at: datetime | None = None
-    """When a worker first got it; resets change nothing of that."""
-    restores_options: bool = False
-    """A reset that waits for the present attempt's end restores the original options."""
-    stays_paused: bool = False
-    """… and leaves it paused."""
-
-    result: Payloads | None = None
-    """Of a completed one."""
-    failure: Failure | None = None
-    """How it closed otherwise."""
-    retry_state: RetryState.ValueType = RetryState.RETRY_STATE_UNSPECIFIED
-
-    cancel_identity: str = ""
-    cancel_reason: str = ""
-    cancel_request_id: str = ""
-    terminate_request_id: str = ""
-    pause_request_id: str = ""
-    """Of the last one, as are those below: a repeated request changes nothing."""
-    unpause_request_id: str = ""
-    reset_request_id: str = ""
-    options_request_id: str = ""
-
-
 class TimerItem(Record, kw_only=True):
     """A pending user timer; key: its timer id."""
 
@@ -430,66 +339,6 @@ class CallbackItem(Record, kw_only=True):
     last_failure: Failure | None = None
     next_attempt_at: datetime | None = None
     """Set in back-off."""
-
-
-NexusOperationState = Literal["scheduled", "backingOff", "started"]
-NexusCancellationState = Literal["unstarted", "scheduled", "backingOff", "succeeded", "failed"]
-
-
-class NexusCancellation(Record, kw_only=True):
-    """That a Nexus operation is to be canceled, and how the request fares. It is not sent before the operation started."""
-
-    requested_event_id: int
-    requested_at: datetime
-    state: NexusCancellationState = "unstarted"
-    attempt: int = 0
-    """How often it was tried, like all attempts here."""
-    last_attempt_at: datetime | None = None
-    last_failure: Failure | None = None
-    next_attempt_at: datetime | None = None
-
-
-class NexusOperationItem(Record, kw_only=True):
-    """A Nexus operation that has not ended; key: its scheduled event id."""
-
-    scheduled_event_id: int
-    endpoint: str
-    endpoint_id: str = ""
-    service: str
-    operation: str
-    request_id: str
-    """With which every attempt is made, so that the handler knows them for one."""
-    scheduled_at: datetime
-    schedule_to_close: timedelta = ZERO
-    schedule_to_start: timedelta = ZERO
-    start_to_close: timedelta = ZERO
-    state: NexusOperationState = "scheduled"
-    operation_token: str = ""
-    started_at: datetime | None = None
-    attempt: int = 0
-    last_attempt_at: datetime | None = None
-    last_failure: Failure | None = None
-    next_attempt_at: datetime | None = None
-    cancellation: NexusCancellation | None = None
-
-
-class OperationExecution(Record, kw_only=True):
-    """What a Nexus operation without a workflow has beside its one `NexusOperationItem`, which stays after its end."""
-
-    input: Payload | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    identity: str = ""
-
-    is_completed: bool = False
-    result: Payload | None = None
-    """Of a completed one, if its handler gave one."""
-    failure: Failure | None = None
-    """How it closed otherwise; that of the last attempt when this is not set."""
-
-    cancel_identity: str = ""
-    cancel_reason: str = ""
-    cancel_request_id: str = ""
-    terminate_request_id: str = ""
 
 
 class CurrentRun(Record, kw_only=True):
@@ -585,14 +434,3 @@ class NamespaceRecord(Record, kw_only=True):
     workflow_rules: dict[str, WorkflowRule] = field(default_factory=dict)
     """By id, in order of their creation; see `history.rules`."""
     notification_version: int = 0
-
-
-class NexusEndpointRecord(Record, kw_only=True):
-    """A Nexus endpoint, the `data` of its `nexus_endpoints` row."""
-
-    endpoint_id: str
-    version: int = 1
-    """Counts its changes, from 1."""
-    spec: EndpointSpec
-    created_at: datetime
-    modified_at: datetime | None = None
