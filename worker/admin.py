@@ -26,5 +26,5 @@ class ScheduleAdmin(KeyedAdmin):
 
     key_fields = ("namespace", "schedule_id")
     list_display = ("schedule_id", "namespace", "next_at", "created_at")
-    ordering = ("-namespace", "-created_at", "-schedule_id")
+    ordering = ("namespace", "-created_at", "schedule_id")
     fields: ClassVar[list[str]] = [name for name in columns_of(ScheduleView) if name != "id"]

@@ -104,7 +104,7 @@ def _queues_and_hosts() -> Named:
     yield "task queues: name begins", _to("console_queues", q=name[:-2])
     yield "task queues: a far page", _to("console_queues", after=names.reverse()[0][0])
     yield "a task queue", _to("console_queue", name)
-    yield "a task queue: far tasks", _to("console_queue", name, after=900)
+    yield "a task queue: far tasks", _to("console_queue", name, after=50)
     yield "a task queue: unload?", _to("console_unload", name)
     yield "shards and hosts", _to("console_hosts")
 

@@ -23,7 +23,7 @@ from temporalio.api.workflowservice.v1 import StartBatchOperationRequest
 
 from common.contracts.batches import BatchRecord
 from common.records import Record, encode
-from history.models import Execution, Shard
+from history.models import Execution, ExecutionView, Shard
 from history.records import ActivityItem
 from matching.records import QueueKey
 
@@ -33,14 +33,16 @@ MANY = 200_000
 """Of what comes and goes with runs: tasks, timers, pending items, log entries, components."""
 SOME = 3_000
 """Of what people set up: namespaces, queues, batches."""
+MOST_OF_A_QUEUE = 1_000
+HOSTS = 20
 OPEN_RUNS = 2_000
-"""Among them the pending items are."""
+"""Among them the pending items are; an activity each, then a second one each, and so on."""
 _BATCH = 2_000
 
 Columns = dict[str, Any]
 
 
-def fill_tables() -> None:
+def fill_tables(*, many: int = MANY, some: int = SOME) -> None:
     """Fills each table that has no rows yet."""
     runs = list(
         Execution.objects.filter(status="Running")
@@ -50,7 +52,7 @@ def fill_tables() -> None:
     for model in shown_tables():
         if model._base_manager.exists():
             continue
-        count, columns = _rows_of(model, runs)
+        count, columns = _rows_of(model, runs, many=many, some=some)
         rows = (model(**columns(number)) for number in range(count))
         while batch := list(islice(rows, _BATCH)):
             model._base_manager.bulk_create(batch, ignore_conflicts=True)
@@ -69,18 +71,24 @@ def shown_tables() -> Iterator[type[models.Model]]:
         yield shown if options.managed else apps.get_model(options.app_label, name.removesuffix("View"))
 
 
-def _rows_of(model: type[models.Model], runs: list[tuple[int, str, str]]) -> tuple[int, Callable[[int], Columns]]:
+def _rows_of(
+    model: type[models.Model], runs: list[tuple[int, str, str]], *, many: int, some: int
+) -> tuple[int, Callable[[int], Columns]]:
     """How many, and the columns of each."""
     label = model._meta.label
     if model is LogEntry:
-        return MANY, _log_entries()
+        return many, _log_entries(runs)
     if model is Shard:
         return settings.NUM_HISTORY_SHARDS, lambda n: _any(model, n) | {"shard_id": n + 1}
-    if label in _QUEUES:
-        return _QUEUES[label][0], lambda n: _any(model, n) | _QUEUES[label][1](n)
     if label in _OF_RUNS:
-        return MANY, lambda n: _any(model, n) | _OF_RUNS[label](n, *runs[n % len(runs)])
-    return (SOME if label in _FEW else MANY), partial(_any, model)
+        return many, lambda n: _any(model, n) | _OF_RUNS[label](n, *runs[n % len(runs)])
+    if label in ("matching.TaskQueue", "matching.Task"):
+        of_queues = _queue if label == "matching.TaskQueue" else _spooled
+        of_one = min(MOST_OF_A_QUEUE, many // 2)
+        return some if of_queues is _queue else many, lambda n: _any(model, n) | of_queues(n, many=many, of_one=of_one)
+    made = _MADE.get(label, lambda _: {})
+    count = HOSTS if label == "tinytemporal_site.ClusterMember" else some if label in _FEW else many
+    return count, lambda n: _any(model, n) | made(n)
 
 
 def _any(model: type[models.Model], number: int) -> Columns:
@@ -106,13 +114,13 @@ def _value(field: Any, number: int) -> Any:
     return f"{field.name}-{number:07}"
 
 
-def _log_entries() -> Callable[[int], Columns]:
+def _log_entries(runs: list[tuple[int, str, str]]) -> Callable[[int], Columns]:
     user, _ = User.objects.get_or_create(username="measurer", is_staff=True, is_superuser=True)
-    kind = ContentType.objects.get_for_model(Execution)
+    kind = ContentType.objects.get_for_model(ExecutionView, for_concrete_model=False)
     return lambda number: {
         "user": user,
         "content_type": kind,
-        "object_id": str(number),
+        "object_id": runs[number % len(runs)][1],
         "object_repr": f"order-{number}",
         "action_flag": CHANGE,
         "change_message": "Terminate (done with): done",
@@ -164,15 +172,13 @@ _OF_RUNS: dict[str, Callable[[int, int, str, str], Columns]] = {
 
 # --- of queues and of what is set up
 
-_ROWS_OF_A_QUEUE = 1_000
-
 
 def _queue_name(number: int) -> str:
     return QueueKey(namespace=NAMESPACE, task_queue=f"queue-{number:05}", kind="workflow").physical_queue
 
 
-def _queue(number: int) -> Columns:
-    stored = _ROWS_OF_A_QUEUE if number < MANY // _ROWS_OF_A_QUEUE else 0
+def _queue(number: int, *, many: int, of_one: int) -> Columns:
+    stored = of_one if number < many // of_one else 0
     return {
         "physical_queue": _queue_name(number),
         "task_queue": f"queue-{number:05}",
@@ -185,9 +191,9 @@ def _queue(number: int) -> Columns:
     }
 
 
-def _spooled(number: int) -> Columns:
+def _spooled(number: int, *, many: int, of_one: int) -> Columns:
     task = {"runId": f"run-{number}", "workflowId": f"order-{number}", "scheduledEventId": 2}
-    return {"physical_queue": _queue_name(number // _ROWS_OF_A_QUEUE), "task_id": 1 + number, "data": {"task": task}}
+    return {"physical_queue": _queue_name(number // of_one), "task_id": 1 + number % of_one, "data": {"task": task}}
 
 
 def _batch(number: int) -> Columns:
@@ -210,14 +216,11 @@ def _batch(number: int) -> Columns:
     }
 
 
-_QUEUES: dict[str, tuple[int, Callable[[int], Columns]]] = {
-    "matching.TaskQueue": (SOME, _queue),
-    "matching.Task": (MANY, _spooled),
-    "worker.BatchOperation": (SOME, _batch),
-    "history.Namespace": (1_000, lambda n: {"name": NAMESPACE if n == 0 else f"namespace-{n:04}"}),
-    "tinytemporal_site.ClusterMember": (20, lambda n: {"member": f"host-{n}"}),
+_MADE: dict[str, Callable[[int], Columns]] = {
+    "worker.BatchOperation": _batch,
+    "history.Namespace": lambda n: {"name": NAMESPACE if n == 0 else f"namespace-{n:04}"},
 }
-_FEW = ("matching.TaskQueueUserData", "history.NexusEndpoint")
+_FEW = ("worker.BatchOperation", "history.Namespace", "matching.TaskQueueUserData", "history.NexusEndpoint")
 
 
 def _stored(record: Record) -> Any:
