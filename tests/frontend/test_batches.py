@@ -78,9 +78,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         NEITHER,
     ),
     (
-        {"terminate_activities_operation": batch.BatchOperationTerminateActivities()},
-        "The operation type *workflowservice.StartBatchOperationRequest_TerminateActivitiesOperation is not supported "
-        "for this namespace",
+        {
+            "terminate_activities_operation": batch.BatchOperationTerminateActivities(),
+            "visibility_query": "",
+            "target_executions": [Execution(type=ExecutionType.EXECUTION_TYPE_WORKFLOW, business_id="w")],
+        },
+        "target_executions[0] has type Workflow, but operation "
+        "*workflowservice.StartBatchOperationRequest_TerminateActivitiesOperation requires Activity",
     ),
     ({"signal_operation": batch.BatchOperationSignal(signal="s" * 1001)}, "SignalName length exceeds limit."),
 ]

@@ -110,7 +110,6 @@ INVALID: list[tuple[Any, str]] = [
         ws.RespondActivityTaskCompletedByIdRequest(activity_id="a", identity=LONG),
         "Identity length exceeds limit.",
     ),
-    (ws.RespondActivityTaskCompletedByIdRequest(activity_id="a"), "WorkflowId is not set on request."),
     (
         ws.RespondActivityTaskCompletedByIdRequest(activity_id="a", workflow_id="w", run_id="x"),
         "RunId is not valid UUID.",
@@ -120,11 +119,8 @@ INVALID: list[tuple[Any, str]] = [
         "RunId is not valid UUID.",
     ),
     (ws.RespondActivityTaskFailedByIdRequest(), "ActivityId is not set on request."),
-    (ws.RespondActivityTaskFailedByIdRequest(activity_id="a"), "WorkflowId is not set on request."),
     (ws.RespondActivityTaskCanceledByIdRequest(), "ActivityId is not set on request."),
-    (ws.RespondActivityTaskCanceledByIdRequest(activity_id="a"), "WorkflowId is not set on request."),
     (ws.RecordActivityTaskHeartbeatByIdRequest(), "ActivityId is not set on request."),
-    (ws.RecordActivityTaskHeartbeatByIdRequest(activity_id="a"), "WorkflowId is not set on request."),
     (
         ws.RespondActivityTaskCompletedRequest(task_token=TOKEN, identity=LONG),
         "Identity length exceeds limit.",

@@ -471,3 +471,28 @@ async def test_a_reset_by_build_id(point: dict[str, Any], current_only: bool, pr
     await operations.operate(record(made), EXECUTION)
     asked = history.last()
     assert (asked.workflow_execution.run_id, asked.workflow_task_finish_event_id) == ("earlier", 7)
+
+
+async def test_activities_without_a_workflow(bench: Bench) -> None:
+    """Found by a query in their own language, named by their own ids; a deletion takes closed ones, too."""
+    made = request(visibility_query="ActivityType = 'x'")
+    made.cancel_activities_operation.reason = "because"
+    bench.visibility.counted = CountResult(count=1, groups=[])
+    bench.visibility.pages = [page("a")]
+    batch = await bench.begin(record(made))
+    await passing(bench, bench.runner().run(batch))
+    (asked,) = bench.history.asked("request_cancel_activity_execution")
+    assert (asked.activity_id, asked.reason) == ("a", "because")
+    assert asked.request_id == request_id(batch, "cancel-activity", WorkflowExecution(workflow_id="a"))
+    assert [made["archetype"] for made in (*bench.visibility.lists, *bench.visibility.counts)] == ["activity"] * 2
+    assert (await bench.now()).completed == 1
+
+
+@pytest.mark.parametrize("verb", ["terminate", "delete"])
+async def test_named_activities(bench: Bench, verb: str) -> None:
+    made = request()
+    made.target_executions.add(business_id="a", run_id=RUN)
+    getattr(made, f"{verb}_activities_operation").SetInParent()
+    await passing(bench, bench.runner().run(await bench.begin(record(made))))
+    (asked,) = bench.history.asked(f"{verb}_activity_execution")
+    assert (asked.activity_id, asked.run_id) == ("a", RUN)
