@@ -32,7 +32,8 @@ from matching.records import Family, QueueDeployment, UserData
 PINNED = "pinned:"
 AUTO_UPGRADE = "auto:"
 DRAINED = WorkerDeploymentVersionStatus.WORKER_DEPLOYMENT_VERSION_STATUS_DRAINED
-_NEVER = Timestamp()
+_NEVER = Timestamp(seconds=-62_135_596_800)
+"""The year 1: what upstream shows of a queue that nobody ever routed."""
 Deployments = dict[str, QueueDeployment]
 
 

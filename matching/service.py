@@ -51,6 +51,7 @@ from matching.other_hosts import OtherHosts
 from matching.placement import Alone, Placement
 from matching.queries import QueryAnswers
 from matching.records import UserData
+from matching.routes import Routes
 from matching.routing import poll_version, task_version
 from matching.shutdowns import ShutDownWorkers
 from matching.starts import Starter
@@ -401,10 +402,11 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
         if version:
             return describe_version(queue, self.queues.loaded(replace(key, version=version)), version)
         response = describe_partition(queue, request, partition=partition)
-        if queue.routes is not None and not queue.is_sticky:
-            for name in sorted(queue.routes.versions):
+        if not queue.is_sticky:
+            routes = queue.routes or Routes()
+            for name in sorted(routes.versions):
                 add_version(response, self.queues.loaded(replace(key, version=name)))
-            response.versioning_info.CopyFrom(versioning_info(queue.routes))
+            response.versioning_info.CopyFrom(versioning_info(routes))
         return response
 
     async def _describe_versions(self, request: ws.DescribeTaskQueueRequest, name: str) -> ws.DescribeTaskQueueResponse:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from msgspec import Struct, field
-from temporalio.api.common.v1 import Link, Payload, WorkflowExecution
+from temporalio.api.common.v1 import Link, Payload, WorkerVersionStamp, WorkflowExecution
 from temporalio.api.enums.v1 import ParentClosePolicy
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
@@ -66,6 +66,10 @@ class StartChild(Struct, kw_only=True):
     inherited_upgrade: str = ""
     """The same of a parent that may upgrade, and the revision of the routing that it went by."""
     inherited_revision: int = 0
+    inherited_build_id: str = ""
+    """The build that rules assigned to the parent, when the child is to go to the same."""
+    source_version_stamp: WorkerVersionStamp | None = None
+    """The stamp of the parent's last worker, when the child is to go to the same version set."""
 
 
 class ChildClosed(Struct, kw_only=True):

@@ -44,6 +44,8 @@ async def start_workflow_execution(
         start = replace(
             start,
             inherited_pin=child.inherited_pin,
+            inherited_build_id=child.inherited_build_id,
+            source_version_stamp=child.source_version_stamp,
             inherited_upgrade=child.inherited_upgrade,
             inherited_revision=child.inherited_revision,
         )

@@ -97,12 +97,15 @@ async def _create(engine: Engine, state: ExecutionState, initiated: HistoryEvent
     stays = is_versioned(info) and not attributes.HasField("versioning_override")
     stays = stays and await _has_version(engine, info, attributes)
     behavior, version = effective_behavior(info), effective_version(info)
+    follows = attributes.inherit_build_id and not behavior and not attributes.HasField("versioning_override")
     response = await engine.history.start_child_workflow_execution(
         StartChild(
             request=start_request(info, initiated, item, in_version=stays),
             inherited_pin=version if stays and behavior == PINNED else "",
             inherited_upgrade=version if stays and behavior == AUTO_UPGRADE else "",
             inherited_revision=revision_of(info) if stays else 0,
+            inherited_build_id=info.assigned_build_id if follows else "",
+            source_version_stamp=info.worker_stamp if follows and not info.assigned_build_id and _is_in_set(info) else None,
             parent_namespace=info.namespace,
             parent_namespace_id=info.namespace_id,
             parent=WorkflowExecution(workflow_id=info.workflow_id, run_id=info.run_id),
@@ -111,6 +114,11 @@ async def _create(engine: Engine, state: ExecutionState, initiated: HistoryEvent
         )
     )
     return response.run_id
+
+
+def _is_in_set(info: ExecutionInfo) -> bool:
+    """Whether its last worker had a build of the older versioning."""
+    return info.worker_stamp is not None and info.worker_stamp.use_versioning
 
 
 async def _has_version(

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from msgspec import Struct
-from temporalio.api.common.v1 import Link, WorkflowExecution
+from temporalio.api.common.v1 import Link, WorkerVersionStamp, WorkflowExecution
 from temporalio.api.enums.v1 import ContinueAsNewInitiator
 from temporalio.api.history.v1 import WorkflowExecutionStartedEventAttributes
 from temporalio.api.sdk.v1 import UserMetadata
@@ -62,6 +62,8 @@ class StartWorkflow(Struct, kw_only=True, frozen=True):
     inherited_pin: str = ""
     inherited_upgrade: str = ""
     inherited_revision: int = 0
+    inherited_build_id: str = ""
+    source_version_stamp: WorkerVersionStamp | None = None
     """Of a child: see `common.contracts.history.StartChild`."""
     child_of_parent_only: bool = False
     """A running workflow of that id may be terminated only if it is the parent's child (of a parent that was reset)."""
@@ -168,6 +170,9 @@ def first_run_attributes(
         attributes.root_workflow_execution.CopyFrom(start.root)
     if start.parent is not None:
         set_parent(attributes, start.parent)
+        attributes.inherited_build_id = start.inherited_build_id
+        if start.source_version_stamp is not None:
+            attributes.source_version_stamp.CopyFrom(start.source_version_stamp)
         inherit_pin(attributes, start.inherited_pin)
         inherit_upgrade(attributes, start.inherited_upgrade, revision=start.inherited_revision)
     return attributes
