@@ -172,7 +172,7 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
             queue = self.queues.loaded(key) or await self.queues.load(key)
             if not queue.is_root:
                 raise self._not_root(key)
-            if version := queue.version_for(request):
+            if version := queue.ready.version_for(request):
                 queue = await self.queues.load(replace(key, version=version))
             try:
                 return await queue.offer(arriving(request, now=self._clock.now()), patience=patience)

@@ -41,8 +41,9 @@ from matching.physical_queue import PhysicalQueue
 from matching.pollers import PollerHistory
 from matching.queries import WaitingQueries
 from matching.rates import RateTracker
+from matching.ready_tasks import ReadyTasks, is_better
 from matching.records import Family, UserData
-from matching.routes import UNVERSIONED, RoutedTask, Routes, routes_of
+from matching.routes import UNVERSIONED, Routes, routes_of
 from matching.starts import Starter
 from matching.store.base import TaskStore
 from matching.waiting_tasks import Elsewhere, Given, WaitingTasks, settle
@@ -87,8 +88,6 @@ class TaskQueue:
         self.added: defaultdict[int, RateTracker] = defaultdict(lambda: RateTracker(clock=clock))
         self.dispatched: defaultdict[int, RateTracker] = defaultdict(lambda: RateTracker(clock=clock))
         self.user_data: UserData | None = None
-        self.routes: Routes | None = None
-        """None while nobody polls it with a version of a worker deployment."""
         self._loaded = loaded
         """Another version of this queue, if it is loaded here."""
         self.last_active = clock.monotonic()
@@ -105,9 +104,13 @@ class TaskQueue:
         )
         self.ownership = OwnershipCheck(owner=self, partitions=self.partitions, store=store, clock=clock, config=config)
         self._reader = BacklogReader(store=store, clock=clock, config=config, ready=self.stored)
-        self._ready = self._candidates()
-        self.routed: dict[str, Candidates] = {}
-        """Of the default queue: what waits for the pollers of a version, by version."""
+        self.ready = ReadyTasks(
+            clock=clock,
+            limits=self.limits,
+            look=self.pump,
+            expired=self._done_with,
+            spreads=not version and not normal_name,
+        )
         self._offers = Offers(clock=clock, matcher=self.matcher, give_back=self.give_back, look=self.pump)
         self._forwarder: Forwarder | None = None
         if not self.is_root:
@@ -116,7 +119,7 @@ class TaskQueue:
         self._kept_loaded = float("-inf")
         self._arriving = WaitingTasks(
             clock=clock,
-            push=self._push,
+            push=self.ready.push,
             give_back=self.give_back,
             came=self._forwarder.look if self._forwarder is not None else None,
         )
@@ -185,10 +188,8 @@ class TaskQueue:
             return
         self.user_data = data
         self.limits.configure(data.configs.get(self.kind))
-        routes = routes_of(data, self.kind)
-        if routes != self.routes:
-            self.routes = routes
-            self._route_again()
+        if self.ready.route(routes_of(data, self.kind)) and is_of_build_ids(self.version):
+            self.matcher.send_away(only=self._polls_elsewhere)
         self.pump()
 
     # polls
@@ -288,7 +289,7 @@ class TaskQueue:
         assert self.routes is not None
         if self.normal_name:
             self.routes.check_sticky(delivery.task)
-        version = self.version_for(delivery.task)
+        version = self.ready.version_for(delivery.task)
         return self._loaded(version) if version else self
 
     def _poller_for(self, delivery: Delivery, home: TaskQueue) -> Poller | None:
@@ -298,7 +299,7 @@ class TaskQueue:
         if not self.limits.is_unlimited:
             if self.limits.queue_wait() > 0 or self.limits.key_wait(delivery.fairness_key) > 0:
                 return None
-            self._ready.charge(delivery)
+            self.ready.own.charge(delivery)
         return home.matcher.reserve()
 
     def _may_wait(self, delivery: Delivery, home: TaskQueue) -> bool:
@@ -325,7 +326,7 @@ class TaskQueue:
                 break
         for partition in self.partitions:
             self._reader.fill(partition)
-        if self.routed:
+        if self.ready.of_version:
             self._pump_versions()
         if self._forwarder is not None:
             self._forwarder.look()
@@ -333,7 +334,7 @@ class TaskQueue:
     def _give_delivery(self) -> bool:
         """Hand the best delivery to a poller; False when there is none, or it has to wait."""
         offer = self._offers.best()
-        if offer is not None and self._offers.goes_first(offer, self._ready.heap.peek()):
+        if offer is not None and self._offers.goes_first(offer, self.ready.own.heap.peek()):
             return self._offers.give_best()
         # Where a limit holds ours back, those of other hosts may go.
         return self._give_own() or self._offers.give_best()
@@ -341,7 +342,7 @@ class TaskQueue:
     def _give_own(self) -> bool:
         if self._forwarder is not None and self._forwarder.is_recalling:
             return False
-        source, candidates = (self, self._ready) if self.routes is None else self._best_source()
+        source, candidates = (self, self.ready.own) if self.routes is None else self._best_source()
         delivery = candidates.best()
         if delivery is None:
             return False
@@ -360,74 +361,34 @@ class TaskQueue:
     # versions (see `matching.routes`)
 
     @property
-    def _spreads(self) -> bool:
-        """Whether what waits here goes to the pollers of several versions."""
-        return self.routes is not None and not self.version and not self.normal_name
-
-    def version_for(self, task: RoutedTask) -> str:
-        """Whose pollers the task is for; empty for this queue's own."""
-        return self.routes.target(task).version if self.routes is not None and self._spreads else ""
-
-    def _candidates(self) -> Candidates:
-        return Candidates(
-            clock=self.clock, limits=self.limits, push=self._push, look=self.pump, expired=self._done_with
-        )
-
-    def _push(self, delivery: Delivery) -> None:
-        candidates = self._ready if self.routes is None else self._candidates_for(delivery)
-        candidates.push(delivery)
-
-    def _candidates_for(self, delivery: Delivery) -> Candidates:
-        version = self.version_for(delivery.task)
-        if not version:
-            return self._ready
-        if version not in self.routed:
-            self.routed[version] = self._candidates()
-        return self.routed[version]
-
-    def _route_again(self) -> None:
-        """What waits in memory goes where it would go now."""
-        waiting = [delivery for part in (self._ready, *self.routed.values()) for delivery in part.heap.clear()]
-        self.routed = {}
-        for delivery in waiting:
-            self._push(delivery)
-        if is_of_build_ids(self.version):
-            self.matcher.send_away(only=self._polls_elsewhere)
+    def routes(self) -> Routes | None:
+        """None while nobody polls it with a version of a worker deployment."""
+        return self.ready.routes
 
     def _pump_versions(self) -> None:
-        for version in list(self.routed):
+        for version in list(self.ready.of_version):
             queue = self._loaded(version)
             if queue is not None and queue.matcher.waiting:
                 queue.pump()
 
     def _best_source(self) -> tuple[TaskQueue, Candidates]:
-        """The pollers of a version also get what the default queue has for them: the better of the two goes, of two that
-        are as good the older."""
+        """The pollers of a version also get what the default queue has for them, the better first."""
         base = self._loaded("") if self.version else None
-        others = base.routed.get(self.version) if base is not None else None
-        if base is None or others is None or (other := others.best()) is None:
-            return self, self._ready
-        own = self._ready.best()
-        if own is None or (other.priority, other.created_at) < (own.priority, own.created_at):
-            return base, others
-        return self, self._ready
+        others = base.ready.best_of(self.version) if base is not None else None
+        if base is not None and others is not None:
+            delivery = others.best()
+            if delivery is not None and is_better(delivery, self.ready.own.best()):
+                return base, others
+        return self, self.ready.own
 
     @property
     def best_priority(self) -> int:
-        delivery = self._best_to_offer().best()
+        delivery = self.ready.best_part().best()
         return LOWEST_PRIORITY if delivery is None else delivery.priority
-
-    def _best_to_offer(self) -> Candidates:
-        best = self._ready
-        for part in self.routed.values():
-            mine, theirs = best.best(), part.best()
-            if theirs is not None and (mine is None or theirs.priority < mine.priority):
-                best = part
-        return best
 
     def take_for_offer(self) -> Delivery | None:
         """The best delivery that may go now, for pollers of another host; None when there is none. Then `was_offered`."""
-        candidates = self._best_to_offer()
+        candidates = self.ready.best_part()
         delivery = candidates.best()
         if delivery is None:
             return None
@@ -444,7 +405,7 @@ class TaskQueue:
         if delivery.queue is not None and not delivery.queue.is_lost:
             delivery.queue.subqueues[delivery.priority].requeued(delivery)
         # One that waited in memory may have been stored meanwhile; if it is started now, its row comes to nothing.
-        self._ready.put_back(delivery)
+        self.ready.own.put_back(delivery)
 
     def _done_with(self, delivery: Delivery) -> None:
         """Nothing is left of it to be started."""
@@ -472,7 +433,7 @@ class TaskQueue:
             self._handled(delivery, queue)
         elif not queue.is_lost:
             queue.subqueues[delivery.priority].requeued(delivery)
-            self._ready.set_aside(delivery, self._retry_delay(delivery))
+            self.ready.own.set_aside(delivery, self._retry_delay(delivery))
 
     def _dispatch_ended(self, task: asyncio.Task[Any]) -> None:
         self.dispatches.discard(task)
@@ -575,9 +536,9 @@ class TaskQueue:
     def stored(self, deliveries: list[Delivery]) -> None:
         for delivery in deliveries:
             if delivery.attempts:
-                self._ready.set_aside(delivery, self._retry_delay(delivery))
+                self.ready.own.set_aside(delivery, self._retry_delay(delivery))
             else:
-                self._push(delivery)
+                self.ready.push(delivery)
         if not self.is_unloaded:
             self.pump()
 
@@ -605,8 +566,7 @@ class TaskQueue:
         for partition in self.partitions:
             partition.is_lost = True
         self.checkpoints.stop()
-        for candidates in (self._ready, *self.routed.values()):
-            candidates.stop()
+        self.ready.stop()
         if self._forwarder is not None:
             self._forwarder.stop()
         self._arriving.send_away()

@@ -243,7 +243,22 @@ class Process:
             sweeps=self.cluster.sweeps_shard,
             batches=self.batches,
         )
-        return ServiceGroup(name="worker", members=[retention, self._batch_loop(), self._schedule_loop()])
+        return ServiceGroup(
+            name="worker", members=[retention, self._batch_loop(), self._schedule_loop(), self._drainage_loop()]
+        )
+
+    def _drainage_loop(self) -> Service:
+        from matching.store import open_deployment_store
+        from worker.drainage import DrainageLoop
+
+        return DrainageLoop(
+            store=open_deployment_store(self.databases["default"]),
+            matching=self.matching,
+            visibility=self.visibility,
+            clock=self.clock,
+            config=self.matching_config,
+            runs=lambda: self.cluster.sweeps_shard(1),
+        )
 
     def _batch_loop(self) -> Service:
         from worker.batches.loop import BatchLoop

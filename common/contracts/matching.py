@@ -196,6 +196,11 @@ class MatchingClient(Protocol):
         pinned there, so a version that nothing goes to begins to drain anew."""
         ...
 
+    async def note_drainage(self, *, namespace: str, deployment: str, has_open: dict[str, bool]) -> None:
+        """Of draining versions by build id, whether runs that are pinned to them are open. The queues follow the deployment
+        then, if they did not."""
+        ...
+
     async def planned_version(self, *, namespace: str, task_queue: str, workflow_id: str) -> PlannedVersion:
         """Where the queue's routing sends the tasks of a workflow that may be upgraded."""
         ...

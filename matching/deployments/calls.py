@@ -22,6 +22,9 @@ class DeploymentCalls:
             await self.deployments.reactivate(namespace=namespace, version=version)
         return True
 
+    async def note_drainage(self, *, namespace: str, deployment: str, has_open: dict[str, bool]) -> None:
+        await self.deployments.note_drainage(namespace=namespace, name=deployment, has_open=has_open)
+
     async def planned_version(self, *, namespace: str, task_queue: str, workflow_id: str) -> PlannedVersion:
         target = await self.versions.planned(namespace=namespace, task_queue=task_queue, workflow_id=workflow_id)
         return PlannedVersion(target.version, target.revision)
