@@ -171,6 +171,11 @@ def _check_request(draft: Draft, request: ws.RespondWorkflowTaskCompletedRequest
         and not versioned
     ):
         raise InvalidArgument("Workflow using versioning must continue to use versioning.")
+    task = draft.workflow_task
+    completed_by = request.worker_version_stamp.build_id
+    # Source: upstream; a worker at a sticky queue is not asked, since its start says nothing of its build.
+    if info.assigned_build_id and not info.sticky_queue and task is not None and task.build_id != completed_by:
+        raise NotFound(f"this workflow task was dispatched to Build ID {task.build_id}, not {completed_by}")
     if request.intermediate_page or request.page_number:
         raise FailedPrecondition(f"workflow task completion pagination is disabled for this namespace {info.namespace}")
 
