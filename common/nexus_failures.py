@@ -13,12 +13,13 @@ import base64
 import json
 from typing import Any
 
-from google.protobuf.json_format import Parse, ParseError
 from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.api.enums.v1 import NexusHandlerErrorRetryBehavior
 from temporalio.api.failure.v1 import ApplicationFailureInfo, CanceledFailureInfo, Failure, NexusHandlerFailureInfo
 from temporalio.api.nexus.v1 import Failure as NexusFailure
 from temporalio.api.nexus.v1 import HandlerError
+
+from common.codec import CodecError, from_json
 
 RETRYABLE = NexusHandlerErrorRetryBehavior.NEXUS_HANDLER_ERROR_RETRY_BEHAVIOR_RETRYABLE
 NON_RETRYABLE = NexusHandlerErrorRetryBehavior.NEXUS_HANDLER_ERROR_RETRY_BEHAVIOR_NON_RETRYABLE
@@ -40,12 +41,12 @@ def _without_cause(failure: NexusFailure) -> Failure:
     try:
         match kind:
             case "temporal.api.failure.v1.Failure":
-                return Parse(failure.details, Failure(), ignore_unknown_fields=True)
+                return from_json(Failure, failure.details)
             case "nexus.OperationError":
                 return _operation_error(_details(failure))
             case "nexus.HandlerError":
                 return _handler_error(_details(failure))
-    except (ParseError, ValueError):
+    except (CodecError, ValueError):
         pass
     if not failure.metadata and not failure.details:
         return Failure()
@@ -87,7 +88,7 @@ def _handler_error(details: dict[str, Any]) -> Failure:
     encoded = details.get("encodedAttributes")
     if isinstance(encoded, str) and encoded:
         padded = encoded + "=" * (-len(encoded) % 4)
-        result.encoded_attributes.CopyFrom(Parse(base64.urlsafe_b64decode(padded), Payload()))
+        result.encoded_attributes.CopyFrom(from_json(Payload, base64.urlsafe_b64decode(padded)))
     return result
 
 

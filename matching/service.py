@@ -23,8 +23,8 @@ from common.contracts.matching import (
     QueueType,
     StickyWorkerUnavailable,
 )
-from common.contracts.tokens import NexusTaskToken, QueryToken, decode_token, encode_token
-from common.errors import DeadlineExceeded, InvalidArgument, QueueOwnershipLost, TemporalError, Unavailable
+from common.contracts.tokens import QueryToken, decode_token, encode_token
+from common.errors import InvalidArgument, QueueOwnershipLost, TemporalError, Unavailable
 from common.rpc.errors import HostUnreachable
 from common.service import RestartPolicy, Service, TaskLoop
 from matching.build_id_routing import queue_of_build
@@ -46,7 +46,7 @@ from matching.describe import (
 )
 from matching.matcher import Poller, Reload
 from matching.names import parse_partition, parse_physical_queue
-from matching.nexus import NexusCalls, completed, failed, poll_answer
+from matching.nexus import NexusCalls
 from matching.other_hosts import OtherHosts
 from matching.placement import Alone, Placement
 from matching.queries import QueryAnswers
@@ -110,7 +110,7 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
         self.versions = Versions(queues=self.queues, deployments=self.deployments)
         self._refreshing = TaskLoop(name="user data", run=self._refresh_regularly, restart=RestartPolicy(), clock=clock)
         self._answers = QueryAnswers(clock=clock)
-        self._nexus_calls = NexusCalls(clock=clock)
+        self._nexus = NexusCalls(clock=clock, queue_of=self.versions.for_nexus)
         self._shut_down = ShutDownWorkers(clock=clock, config=config)
         self._workers = WorkerRegistry(clock=clock, config=config)
         self._running = False
@@ -324,43 +324,19 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
         token = decode_token(QueryToken, request.task_token)
         self._answers.answered(token.query_id, request)
 
-    # Nexus calls
+    # Nexus calls, see `matching.nexus`
 
     async def dispatch_nexus_task(self, request: DispatchNexusTask) -> NexusOutcome:
-        until = self._clock.now() + request.timeout
-        task_id = self._nexus_calls.expect()
-        try:
-            while True:
-                queue, poller = await self._poller_for_nexus(request, until=until)
-                answer = poll_answer(request, task_id=task_id, left=until - self._clock.now())
-                if queue.matcher.answer(poller, answer):
-                    return await self._nexus_calls.wait(task_id, until=until)
-        except DeadlineExceeded:
-            return NexusOutcome()
-        finally:
-            self._nexus_calls.forget(task_id)
-
-    async def _poller_for_nexus(self, request: DispatchNexusTask, *, until: datetime) -> tuple[TaskQueue, Poller]:
-        name, _ = parse_partition(request.task_queue)
-        key = TaskQueueKey(request.namespace, name, "nexus")
-        for _ in range(RELOADS):
-            self._check_running()
-            queue = self.queues.loaded(key) or await self.queues.load(key)
-            try:
-                return queue, await queue.poller_for_nexus(until=until)
-            except Reload:
-                continue
-        raise Unavailable(f"Task queue {request.task_queue} changes hands too often.")
+        self._check_running()
+        return await self._nexus.dispatch(request)
 
     async def respond_nexus_task_completed(self, request: ws.RespondNexusTaskCompletedRequest) -> None:
         """Raises NotFound when nobody waits for the answer any more."""
-        token = decode_token(NexusTaskToken, request.task_token)
-        self._nexus_calls.answered(token.nexus_task_id, completed(request))
+        self._nexus.completed(request)
 
     async def respond_nexus_task_failed(self, request: ws.RespondNexusTaskFailedRequest) -> None:
         """Raises NotFound when nobody waits for the answer any more."""
-        token = decode_token(NexusTaskToken, request.task_token)
-        self._nexus_calls.answered(token.nexus_task_id, failed(request))
+        self._nexus.failed(request)
 
     # descriptions and settings
 

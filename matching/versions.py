@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from temporalio.api.deployment.v1 import WorkerDeploymentOptions, WorkerDeploymentVersion
 
 from common.contracts.build_ids import BuildIds
-from common.contracts.matching import QueryWorkflow
+from common.contracts.matching import DispatchNexusTask, QueryWorkflow
 from common.errors import FailedPrecondition
 from matching.build_id_routing import check_poll, polled_version
 from matching.deployments.service import Deployments
+from matching.names import parse_partition
 from matching.records import Family
 from matching.routes import PINNED, UNVERSIONED, Target
 from matching.task_queue import TaskQueue
@@ -59,6 +60,14 @@ class Versions:
         """Where the queue's routing sends a workflow's tasks."""
         base = await self._default(TaskQueueKey(namespace, task_queue, "workflow"))
         return UNVERSIONED if base.routes is None else base.routes.planned(workflow_id)
+
+    async def for_nexus(self, call: DispatchNexusTask, task_id: str) -> TaskQueue:
+        """The queue of the workers that the routing chooses for a Nexus call, by its id when a version is ramped up."""
+        base = await self._default(TaskQueueKey(call.namespace, parse_partition(call.task_queue)[0], "nexus"))
+        version = "" if base.routes is None else base.routes.planned(task_id).version
+        return (
+            base if not version else await self._queues.load(TaskQueueKey(base.namespace, base.name, "nexus", version))
+        )
 
     async def for_query(self, queue: TaskQueue, request: QueryWorkflow) -> TaskQueue:
         """The queue whose pollers may answer. Raises FailedPrecondition for a drained version without any pollers, and

@@ -10,13 +10,13 @@ Source: upstream's chasm/lib/workflow/{nexus_service,validator}.go and chasm/nex
 
 from __future__ import annotations
 
-from google.protobuf.json_format import Parse, ParseError
 from google.protobuf.message import DecodeError
 from temporalio.api.command.v1 import ScheduleNexusOperationCommandAttributes
 from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import TaskQueueKind, WorkflowIdConflictPolicy, WorkflowIdReusePolicy
 from temporalio.api.workflowservice.v1 import SignalWithStartWorkflowExecutionRequest
 
+from common.codec import CodecError, from_json
 from common.errors import InvalidArgument
 from history.validation import duration_fault
 
@@ -67,8 +67,8 @@ def _read(payload: Payload) -> SignalWithStartWorkflowExecutionRequest:
         if encoding == b"binary/protobuf":
             return SignalWithStartWorkflowExecutionRequest.FromString(payload.data)
         if encoding in (b"json/protobuf", b"json/plain"):
-            return Parse(payload.data, SignalWithStartWorkflowExecutionRequest(), ignore_unknown_fields=True)
-    except (DecodeError, ParseError):
+            return from_json(SignalWithStartWorkflowExecutionRequest, payload.data)
+    except (DecodeError, CodecError):
         pass
     raise InvalidArgument("invalid input")
 
