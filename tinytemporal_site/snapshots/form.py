@@ -20,6 +20,7 @@ from temporalio.api.history.v1 import HistoryEvent as EventMessage
 
 from common.codec import dec_hook
 from common.contracts.batches import BatchRecord
+from common.contracts.schedules import ScheduleRecord
 from common.errors import PersistenceError
 from common.fields import DataField
 from common.records import Record
@@ -29,7 +30,7 @@ from history.state import PERSISTED
 from matching import models as matching
 from matching.records import QueueRecord, StoredDelivery, UserData
 from visibility.models import Visibility
-from worker.models import BatchOperation
+from worker.models import BatchOperation, Schedule
 
 FORMAT = "tinytemporal snapshot 1"
 OLD_KEY = "deliveryId"
@@ -50,9 +51,10 @@ TABLES: dict[type[models.Model], Any] = {
     matching.TaskQueueUserData: UserData,
     matching.Component: dict[str, Any],
     BatchOperation: BatchRecord,
+    Schedule: ScheduleRecord,
 }
 """Each table's model and what its `data` holds; a pending item's depends on its kind."""
-LATER: set[type[models.Model]] = {BatchOperation}
+LATER: set[type[models.Model]] = {BatchOperation, Schedule}
 """Tables that a snapshot made by an earlier version lacks."""
 
 ITEM_RECORDS: dict[str, type[Record]] = {kind: record for kind, record, _ in PERSISTED.values()}

@@ -73,7 +73,7 @@ class Command(BaseCommand):
         from tinytemporal_site.models import ClusterMember
         from tinytemporal_site.snapshots.store import one_view
         from visibility.models import Visibility
-        from worker.models import BatchOperation
+        from worker.models import BatchOperation, Schedule
 
         with one_view():
             filters = {"workflow_id": workflow_id} if workflow_id else {}
@@ -92,6 +92,7 @@ class Command(BaseCommand):
                 matching.TaskQueueUserData,
                 history.Shard,
                 BatchOperation,
+                Schedule,
                 ClusterMember,
             ):
                 self.show(model, limit)
