@@ -12,7 +12,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 from temporalio.api.common.v1 import Payload
-from temporalio.api.enums.v1 import NexusOperationIdConflictPolicy, NexusOperationIdReusePolicy
+from temporalio.api.enums.v1 import NexusOperationIdConflictPolicy, NexusOperationIdReusePolicy, WorkflowExecutionStatus
 from temporalio.api.workflowservice import v1 as ws
 
 from common.archetypes import NEXUS_OPERATION
@@ -30,6 +30,7 @@ _REUSE: dict[int, Reuse] = {
     NexusOperationIdReusePolicy.NEXUS_OPERATION_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY: "failedOnly",
     NexusOperationIdReusePolicy.NEXUS_OPERATION_ID_REUSE_POLICY_REJECT_DUPLICATE: "reject",
 }
+_CANCELED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_CANCELED
 _USE_EXISTING = NexusOperationIdConflictPolicy.NEXUS_OPERATION_ID_CONFLICT_POLICY_USE_EXISTING
 SHOWN = "TemporalNexus"
 """What the names of the attributes begin with by which operations can be found; they are not the user's."""
@@ -148,14 +149,14 @@ def request_cancel(work: Workspace, request: ws.RequestCancelNexusOperationExecu
 
 
 def terminate(work: Workspace, request: ws.TerminateNexusOperationExecutionRequest) -> None:
-    """A repeated request changes nothing."""
+    """A repeated request changes nothing. One that was canceled may be terminated yet, as upstream has it."""
     draft = work.run(request.run_id)
     known = standalone.own(draft).terminate_request_id
     if known:
         if known != request.request_id:
             raise FailedPrecondition(f"already terminated with request ID {known}")
         return
-    if not is_open(draft.info.status):
+    if not is_open(draft.info.status) and draft.info.status != _CANCELED:
         raise FailedPrecondition(f"invalid transition from {standalone.state_of(draft)}")
     standalone.change(draft, terminate_request_id=request.request_id)
     standalone.terminate(draft, reason=request.reason, identity=request.identity)
