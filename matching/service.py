@@ -133,15 +133,14 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
 
     # tasks
 
-    async def add_task(self, request: AddTask) -> None:
+    async def add_task(self, request: AddTask) -> str:
         for _ in range(RELOADS):
             self._check_running()
             queue = await self._queue_for_task(request)
             try:
-                await queue.add(arriving(request, now=self._clock.now()))
+                return await queue.add(arriving(request, now=self._clock.now()))
             except QueueOwnershipLost:
                 continue
-            return
         raise Unavailable(f"Task queue {request.task_queue} changes hands too often.")
 
     async def _queue_for_task(self, request: AddTask) -> TaskQueue:

@@ -28,7 +28,7 @@ from matching.backlog.checkpoints import Checkpoints
 from matching.backlog.ownership import OwnershipCheck
 from matching.backlog.reader import BacklogReader
 from matching.backlog.writer import QueueWriter
-from matching.build_id_routing import SET_QUEUE, is_of_build_ids, is_polled, without_build
+from matching.build_id_routing import BUILD, SET_QUEUE, is_of_build_ids, is_polled, without_build
 from matching.candidates import Candidates
 from matching.config import MatchingConfig
 from matching.delivery import LOWEST_PRIORITY, Delivery
@@ -244,9 +244,9 @@ class TaskQueue:
 
     # tasks
 
-    async def add(self, delivery: Delivery) -> None:
-        """Match the arriving delivery or store it. Raises StickyWorkerUnavailable, QueueOwnershipLost (try again with
-        the reloaded queue), Unavailable."""
+    async def add(self, delivery: Delivery) -> str:
+        """Match the arriving delivery or store it: then the build that an assignment rule gives it, if any. Raises
+        StickyWorkerUnavailable, QueueOwnershipLost (try again with the reloaded queue), Unavailable."""
         self._check_worker()
         self.last_active = self.clock.monotonic()
         self.added[delivery.priority].count()
@@ -255,18 +255,26 @@ class TaskQueue:
         if given is None and home is not None and self._may_wait(delivery, home):
             given = await self._arriving.wait(delivery, patience=self.config.match_wait)
         if given is Elsewhere.HANDLED:
-            return
+            return ""
         if isinstance(given, Poller) and await self._start(delivery, given):
-            return
+            return ""
         if self.is_closed:
             raise StickyWorkerUnavailable(f"The worker of sticky task queue {self.name} has shut down.")
         if delivery.expires_at is not None and delivery.expires_at <= self.clock.now():
-            return
-        if self.routes is not None:
-            directive = self.routes.stored_directive(delivery.task)
-            delivery.task = msgspec.structs.replace(delivery.task, version_directive=directive)
+            return ""
+        assigned = "" if self.routes is None else self._assign(delivery)
         partition = self._for_appends[next(self._next_partition) % len(self._for_appends)]
         await self._writer.append(partition, delivery, owner=self)
+        return assigned
+
+    def _assign(self, delivery: Delivery) -> str:
+        """What is stored keeps the build that an assignment rule gives it: that build, if it is new."""
+        assert self.routes is not None
+        was, directive = delivery.task.version_directive, self.routes.stored_directive(delivery.task)
+        if directive == was:
+            return ""
+        delivery.task = msgspec.structs.replace(delivery.task, version_directive=directive)
+        return directive.removeprefix(BUILD)
 
     async def offer(self, delivery: Delivery, *, patience: timedelta) -> bool:
         """A task that waits at another host, for the pollers here: True when nothing is left of it to be started. The

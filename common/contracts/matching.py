@@ -99,8 +99,9 @@ class NexusOutcome(Struct, kw_only=True):
 
 
 class MatchingClient(Protocol):
-    async def add_task(self, request: AddTask) -> None:
-        """Returns once the task was matched with a poller (its start recorded) or stored. A sticky queue without a
+    async def add_task(self, request: AddTask) -> str:
+        """Returns once the task was matched with a poller (its start recorded) or stored: then the build that an assignment
+        rule of the older versioning gave it, if any. A sticky queue without a
         live worker raises StickyWorkerUnavailable."""
         ...
 

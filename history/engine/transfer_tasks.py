@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from common.contracts.matching import AddTask, StickyWorkerUnavailable
 from history.records import TransferTask
 from history.state import ExecutionState
+from history.transitions.build_ids import note_build
 from history.transitions.sticky import fall_back_to_normal_queue
 from history.version_directives import of_activity, of_workflow_task
 from history.versioning import revision_of, uses_ramping
@@ -63,7 +64,9 @@ async def add_workflow_task(engine: Engine, task: TransferTask) -> None:
         use_ramping=uses_ramping(state.info),
     )
     try:
-        await engine.matching.add_task(request)
+        assigned = await engine.matching.add_task(request)
+        if assigned:
+            await _note_build(engine, task, assigned)
     except StickyWorkerUnavailable:
         fallen_back = await engine.update(
             namespace=task.namespace,
@@ -76,6 +79,18 @@ async def add_workflow_task(engine: Engine, task: TransferTask) -> None:
             request.task_queue, request.normal_name = state.info.task_queue, ""
             request.expires_at = None
             await engine.matching.add_task(request)
+
+
+async def _note_build(engine: Engine, task: TransferTask, build_id: str) -> None:
+    """Whoever looks at the run sees its build before a worker comes."""
+    await engine.update(
+        namespace=task.namespace,
+        workflow_id=task.workflow_id,
+        transition=lambda work: note_build(
+            work, run_id=task.run_id, scheduled_event_id=task.event_id, build_id=build_id
+        ),
+        reason="NoteAssignedBuild",
+    )
 
 
 def _workflow_task_expiry(task: TransferTask) -> datetime | None:

@@ -105,7 +105,9 @@ async def _create(engine: Engine, state: ExecutionState, initiated: HistoryEvent
             inherited_upgrade=version if stays and behavior == AUTO_UPGRADE else "",
             inherited_revision=revision_of(info) if stays else 0,
             inherited_build_id=info.assigned_build_id if follows else "",
-            source_version_stamp=info.worker_stamp if follows and not info.assigned_build_id and _is_in_set(info) else None,
+            source_version_stamp=info.worker_stamp
+            if follows and not info.assigned_build_id and _is_in_set(info)
+            else None,
             parent_namespace=info.namespace,
             parent_namespace_id=info.namespace_id,
             parent=WorkflowExecution(workflow_id=info.workflow_id, run_id=info.run_id),

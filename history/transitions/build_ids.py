@@ -19,9 +19,12 @@ from temporalio.api.common.v1 import WorkerVersionStamp
 from temporalio.api.enums.v1 import WorkerVersioningMode
 
 from common.errors import TaskObsolete
+from history.build_ids import bind_to_build
 from history.records import ActivityItem, ExecutionInfo
 from history.state import Draft
+from history.transitions.visibility import record_visibility
 from history.version_directives import AUTO, BUILD
+from history.workspace import Workspace
 
 VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 
@@ -71,3 +74,17 @@ def binding(info: ExecutionInfo, *, build_id: str, directive: str) -> Binding:
 def waits_for_build(draft: Draft) -> list[ActivityItem]:
     """The pending activities that go with the workflow's build and that no worker has yet."""
     return [item for item in draft.activities.values() if item.use_workflow_build_id and not item.started_event_id]
+
+
+def note_build(work: Workspace, *, run_id: str, scheduled_event_id: int, build_id: str) -> None:
+    """The first workflow task, which no worker has yet, was stored for that build. Source: upstream's
+    initializeWorkflowAssignedBuildId."""
+    draft = work.run(run_id)
+    info = draft.info
+    task = info.workflow_task
+    if task is None or task.scheduled_event_id != scheduled_event_id or task.started_event_id:
+        return
+    if info.previous_started_event_id or info.assigned_build_id == build_id:
+        return
+    bind_to_build(info, build_id=build_id, redirects=info.build_redirects)
+    record_visibility(draft)

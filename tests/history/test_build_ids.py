@@ -8,10 +8,12 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import PollWorkflowTaskQueueRequest
 
 from common.contracts.history import RecordWorkflowTaskStarted
-from common.errors import TaskObsolete
+from common.errors import NotFound, TaskObsolete
 from history.transitions.activities import dispatch_again
+from history.transitions.build_ids import note_build
 from history.transitions.workflow_tasks import StartedTask, start_workflow_task
 from history.version_directives import of_activity, of_workflow_task
+from history.workspace import Workspace
 from tests.history.harness import NAMESPACE, WORKFLOW_ID, Host, command, seconds
 
 
@@ -178,3 +180,30 @@ def test_a_retried_task_on_the_same_build_is_transient() -> None:
     assert host.types()[-1] == "WORKFLOW_TASK_TIMED_OUT"
     complete(host, started, "A")
     assert host.types()[-3:] == ["WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_TASK_COMPLETED"]
+
+
+def test_a_build_is_shown_before_a_worker_comes() -> None:
+    host = Host()
+    host.start()
+    task = host.info.workflow_task
+    assert task is not None
+
+    def note(work: Workspace) -> None:
+        note_build(work, run_id=host.info.run_id, scheduled_event_id=task.scheduled_event_id, build_id="A")
+
+    host.run(note)
+    assert host.info.assigned_build_id == "A"
+    assert host.visibility[host.info.run_id].search_attributes["BuildIds"].data == build_ids(host)
+    complete(host, poll(host, "A"), "A")
+    assert host.info.build_redirects == 0
+    host.run(note)  # late
+
+
+def test_a_task_is_completed_by_the_build_that_has_it() -> None:
+    host = Host()
+    host.start()
+    started = poll(host, "A")
+    with pytest.raises(NotFound) as refused:
+        complete(host, started, "B")
+    assert refused.value.message == "this workflow task was dispatched to Build ID A, not B"
+    complete(host, started, "A")

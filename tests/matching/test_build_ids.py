@@ -105,12 +105,12 @@ async def test_a_kept_workflow_leaves_a_worker_whose_build_gets_no_tasks(world: 
 async def test_rules_assign_builds_and_redirects_lead_on(world: World) -> None:
     service = await world.service()
     await change_rules(service, insert("A"))
-    await service.add_task(world.task("first", version_directive=ASSIGN))
+    assert await service.add_task(world.task("first", version_directive=ASSIGN)) == "A"
     await change_rules(service, commit("B", force=True))
-    await service.add_task(world.task("second", version_directive=ASSIGN))
+    assert await service.add_task(world.task("second", version_directive=ASSIGN)) == "B"
     second, first = await begin(service, "B"), await begin(service, "A")
     assert (await workflow_of(first), await workflow_of(second)) == ("first", "second")
-    await service.add_task(world.task("third", version_directive="build:A"))
+    assert await service.add_task(world.task("third", version_directive="build:A")) == ""
     await change_rules(service, redirect("A", "B"))
     assert await workflow_of(await begin(service, "B")) == "third"
     with pytest.raises(NewerBuildExists) as refused:

@@ -87,7 +87,9 @@ def assignments(data: BuildIds) -> list[tuple[str, float]]:
 
 
 def test_assignment_rules_are_counted_without_the_deleted_ones() -> None:
-    data = after(insert("1"), insert("2", 25), insert("3", 50, index=9), delete(1, force=True), insert("4", 10, index=1))
+    data = after(
+        insert("1"), insert("2", 25), insert("3", 50, index=9), delete(1, force=True), insert("4", 10, index=1)
+    )
     assert assignments(data) == [("2", 25), ("4", 10), ("3", 50)]
     assert assignments(after(replace(1, "5", 75, force=True), data=data)) == [("2", 25), ("5", 75), ("3", 50)]
 
