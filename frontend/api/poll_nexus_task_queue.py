@@ -1,7 +1,4 @@
-"""PollNexusTaskQueue: the server makes no Nexus tasks, so a worker that serves Nexus operations waits in vain.
-
-It must be let wait: an SDK whose Nexus poll is refused never ends its shutdown.
-"""
+"""PollNexusTaskQueue."""
 
 from __future__ import annotations
 

@@ -212,8 +212,8 @@ async def test_a_call_in_this_process_is_checked_as_one_from_outside(setup: Setu
         ),
         ("/no.such.Service/Bogus", "unknown service no.such.Service"),
         (
-            "/temporal.api.operatorservice.v1.OperatorService/ListNexusEndpoints",
-            "unknown method ListNexusEndpoints for service temporal.api.operatorservice.v1.OperatorService",
+            "/temporal.api.operatorservice.v1.OperatorService/ListNothing",
+            "unknown method ListNothing for service temporal.api.operatorservice.v1.OperatorService",
         ),
     ],
 )
