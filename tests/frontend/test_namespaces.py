@@ -13,6 +13,7 @@ from temporalio.api.operatorservice import v1 as op
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice import v1 as ws
 
+from common.archetypes import ACTIVITY, DIVISIONS
 from common.contracts.visibility import ListPage
 from common.errors import NotFound, Unavailable
 from frontend.config import FrontendConfig
@@ -197,6 +198,16 @@ async def test_the_executions_of_a_deleted_namespace_go_with_it(setup: Setup) ->
     assert deleted == {f"r{i}" for i in range(5)}
     assert {asked["namespace"] for asked in setup.visibility.lists} == {"n"}
     assert setup.matching.forgotten == ["n"]
+
+
+async def test_activities_without_a_workflow_go_with_it_too(setup: Setup) -> None:
+    await setup.call(register())
+    info = WorkflowExecutionInfo(execution=WorkflowExecution(workflow_id="a", run_id="r"))
+    info.search_attributes.indexed_fields["TemporalNamespaceDivision"].data = f'"{DIVISIONS[ACTIVITY]}"'.encode()
+    setup.visibility.pages = [ListPage(executions=[info], next_page_token=b"")]
+    await passing_time(setup, setup.call(op.DeleteNamespaceRequest(namespace="n")))
+    (asked,) = setup.history.asked("delete_activity_execution")
+    assert (asked.activity_id, asked.run_id) == ("a", "r")
 
 
 async def test_registering_a_name_ends_a_deletion_that_was_cut_short(setup: Setup) -> None:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import msgspec
+from temporalio.api.workflowservice import v1 as ws
 
 from common.clock import ManualClock
 from common.database import Query
@@ -21,6 +22,7 @@ from history.workspace import Workspace
 from tests.frontend.fakes import MemoryNamespaceStore
 from tests.history.engine_harness import Lab, open_url, running_lab
 from tests.history.harness import start_request
+from tests.history.standalone_bench import request
 from worker.retention import BATCH, EVERY, RetentionLoop
 
 TABLES = ("executions", "current_runs", "history_events", "pending_items", "visibility_tasks")
@@ -190,3 +192,20 @@ async def test_only_the_shards_of_this_process_are_looked_after(database_url: st
         )
         assert 0 < await keeper.sweep() < 20
         assert await keeper.sweep() == 0
+
+
+async def test_an_activity_without_a_workflow_goes_likewise(database_url: str) -> None:
+    async with keeping(database_url) as keeper:
+        lab = keeper.lab
+        lab.engine.namespaces = keeper.namespaces
+        history = history_service(lab.engine)
+        run_id = (await history.start_activity_execution(request("a"))).run_id
+        await history.terminate_activity_execution(
+            ws.TerminateActivityExecutionRequest(namespace="default", activity_id="a", request_id="r")
+        )
+        assert (await keeper.rows(run_id))["executions"] == 1
+        lab.clock.advance(RETENTION)
+        assert await keeper.sweep() == 1
+        assert run_id in await shown(keeper)
+        rows = await keeper.rows(run_id)
+        assert (rows["executions"], rows["current_runs"], rows["pending_items"]) == (0, 0, 0)

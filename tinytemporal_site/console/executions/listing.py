@@ -57,6 +57,7 @@ def list_page(form: Form) -> Page:
                 page_size=PAGE,
                 next_page_token=form.after.encode(),
                 custom_attributes=custom,
+                archetype=form.archetype,
             )
         )
     except InvalidArgument as error:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from common.archetypes import ACTIVITY, Archetype
 from common.filters.errors import QueryError
 from visibility.filters import read_filter
 from visibility.statuses import STATUS_NAME
@@ -22,6 +23,8 @@ class Form(Struct, frozen=True, kw_only=True):
     """The form's fields as they were sent. `id_is`: "exact", or anything else for its beginning."""
 
     namespace: str = "default"
+    kind: str = ""
+    """"activity": activities without a workflow; else workflows."""
     id: str = ""
     id_is: str = ""
     status: str = ""
@@ -37,6 +40,10 @@ class Form(Struct, frozen=True, kw_only=True):
     def of(cls, sent: Mapping[str, str]) -> Form:
         values = {name: sent.get(name, "").strip() for name in cls.__struct_fields__}
         return cls(**{**values, "namespace": values["namespace"] or "default"})
+
+    @property
+    def archetype(self) -> Archetype:
+        return ACTIVITY if self.kind == ACTIVITY else ""
 
     def sent(self, **changed: str) -> dict[str, str]:
         """As fields of an address, without the empty ones."""
@@ -69,7 +76,7 @@ def query_of(form: Form, custom: Mapping[str, str]) -> Asked:
             conditions.append(f"StartTime {sign} {quoted(when.isoformat())}")
         elif text:
             errors[name] = "no time, as 2026-01-31T10:00"
-    error = problem_of(form.filter, custom, is_alone=not conditions)
+    error = problem_of(form.filter, custom, is_alone=not conditions, archetype=form.archetype)
     if error:
         errors["filter"] = error
     elif form.filter:
@@ -77,16 +84,16 @@ def query_of(form: Form, custom: Mapping[str, str]) -> Asked:
     return Asked(query=" AND ".join(conditions), errors=errors)
 
 
-def problem_of(text: str, custom: Mapping[str, str], *, is_alone: bool) -> str:
+def problem_of(text: str, custom: Mapping[str, str], *, is_alone: bool, archetype: Archetype = "") -> str:
     """What is wrong with a filter, as the API says it; empty: nothing."""
     if not text:
         return ""
     try:
-        read = read_filter(text, custom)
+        read = read_filter(text, custom, archetype=archetype)
         if read.group_by is not None:
             return "GROUP BY is for counts"
         if not is_alone:
-            read_filter(f"({text}\n) AND RunId IS NOT NULL", custom)
+            read_filter(f"({text}\n) AND RunId IS NOT NULL", custom, archetype=archetype)
     except QueryError as error:
         is_clause = any(clause in text.upper() for clause in _COMBINED) and "syntax error" in error.message
         return "ORDER BY can't be combined with the other fields" if is_clause and not is_alone else error.message

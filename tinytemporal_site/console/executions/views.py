@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from common.archetypes import business_id
 from tinytemporal_site.console import look
 from tinytemporal_site.console.executions import asking, download, following, rows
 from tinytemporal_site.console.executions.assembling import context_of
@@ -50,7 +51,7 @@ def execution(request: HttpRequest, run_id: str) -> HttpResponse:
     return look.page(
         request,
         f"{_FOLDER}/{template}",
-        title=run.row.workflow_id,
+        title=business_id(run.row.workflow_id),
         **_links(request, run),
         **context_of(run, asked_from=request.GET.get("from", "")),
     )

@@ -8,6 +8,7 @@ from django import template
 from django.contrib.admin.utils import quote
 from django.urls import reverse
 
+from common.archetypes import archetype_of
 from tinytemporal_site.console.actions.bulk import BULK, Bulk
 from tinytemporal_site.console.actions.catalog import ACTIONS, Action
 
@@ -16,7 +17,9 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def execution_actions(context: Any, run: Any) -> list[tuple[Action, str]]:
-    """With their addresses."""
+    """With their addresses. The actions are those of workflows."""
+    if archetype_of(run.workflow_id):
+        return []
     user = context["request"].user
     return [
         (action, reverse("admin:console_act", args=[quote(run.run_id), action.name]))
