@@ -469,6 +469,9 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
         return await self.queues.unload(TaskQueueKey(key.namespace, key.task_queue, key.kind, key.version))
 
     async def forget_namespace(self, *, namespace: str) -> None:
+        for queue in self.queues:
+            if queue.namespace == namespace:
+                queue.end_polls()  # sent away, they would come again and make the rows anew
         for key in [key for key in self.queues.keys() if key.namespace == namespace]:  # noqa: SIM118  no mapping
             await self.queues.unload(key)
         await self._store.delete_namespace(namespace=namespace)

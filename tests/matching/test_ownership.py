@@ -262,7 +262,7 @@ async def test_too_many_waiting_appends_are_refused() -> None:
     world.store.gate.set()
     results = await asyncio.gather(*adds, return_exceptions=True)
     assert any(isinstance(result, ResourceExhausted) for result in results)
-    assert sum(result is None for result in results) == len(world.store.rows()) - 1
+    assert sum(result == "" for result in results) == len(world.store.rows()) - 1
     await world.close()
 
 
@@ -358,6 +358,14 @@ async def test_nothing_is_left_of_a_deleted_namespace(world: World) -> None:
     await spool(world, service, "c")
     assert world.store.queue().range_id == 1
     assert world.store.rows() == [1]
+
+
+async def test_who_waits_in_a_deleted_namespace_goes_and_leaves_no_row(world: World) -> None:
+    service = await world.service()
+    poll = await begin_poll(service)
+    await service.forget_namespace(namespace=NAMESPACE)
+    assert not (await poll).task_token
+    assert world.store.queues == {}
 
 
 async def test_kinds_and_versions_are_owned_apart(world: World) -> None:
