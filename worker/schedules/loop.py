@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from common.clock import Clock
 from common.errors import TemporalError
@@ -70,28 +70,28 @@ class ScheduleLoop(Service):
         while True:
             self._changed.clear()
             try:
-                wait = await self._look()
+                at = await self._look()
             except TemporalError as error:
                 log.warning("schedules go on later: %s", error)
-                wait = AGAIN_AFTER
-            await self._wait(wait)
+                at = self._clock.now() + AGAIN_AFTER
+            await self._wait(at)
 
-    async def _look(self) -> timedelta | None:
-        """Begins with all that is due; how long until something is, None for ever."""
+    async def _look(self) -> datetime | None:
+        """Begins with all that is due; when something is next, None for never."""
         now = self._clock.now()
         place: Place | None = None
         while page := await self._store.due(now=now, after=place, limit=PAGE):
             for _, namespace, schedule_id in page:
                 self._begin((namespace, schedule_id))
             place = page[-1]
-        following = await self._store.next_at(after=now)
-        return None if following is None else following - now
+        return await self._store.next_at(after=now)
 
-    async def _wait(self, wait: timedelta | None) -> None:
+    async def _wait(self, at: datetime | None) -> None:
         """Until something changed, or it is time to look again."""
         if self._others:
-            wait = AGAIN_AFTER if wait is None else min(wait, AGAIN_AFTER)
-        timer = None if wait is None else self._clock.call_at(self._clock.now() + wait, self._changed.set)
+            again = self._clock.now() + AGAIN_AFTER
+            at = again if at is None else min(at, again)
+        timer = None if at is None else self._clock.call_at(at, self._changed.set)
         try:
             await self._changed.wait()
         finally:
