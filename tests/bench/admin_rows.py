@@ -77,7 +77,6 @@ def fill_history(*, events: int) -> None:
             )
             print(f"events: part {part + 1} of {_PARTS}", flush=True)
         cursor.execute("DROP TABLE sample_events")
-        cursor.execute("ANALYZE")
 
 
 def _name(one: Any) -> str:

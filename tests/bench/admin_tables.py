@@ -57,8 +57,14 @@ def fill_tables(*, many: int = MANY, some: int = SOME) -> None:
         while batch := list(islice(rows, _BATCH)):
             model._base_manager.bulk_create(batch, ignore_conflicts=True)
         print(f"{count} rows of {model._meta.db_table}", flush=True)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+    gather_statistics()
+
+
+def gather_statistics() -> None:
+    """As PostgreSQL does by itself in time. SQLite has been told by migrations what to expect, and nobody ever tells it more."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
 
 
 def shown_tables() -> Iterator[type[models.Model]]:

@@ -14,7 +14,9 @@ from common.clock import ManualClock
 from common.errors import InvalidArgument, Unavailable
 from common.protos import timestamp
 from tests.visibility.runs import CUSTOM, NAMESPACE, NOON, counted, grouped, listed, run, typed
+from visibility.filters import read_filter
 from visibility.store import SqlVisibilityStore
+from visibility.store.choosing import Way, choose
 from visibility.store.rows import DELETED
 from visibility.store.visibility_store import REMEMBER_DELETED
 
@@ -368,6 +370,12 @@ async def test_many_runs_in_a_range_or_with_an_item_come_in_order_too(store: Sql
     assert await listed(store, "WorkflowId STARTS_WITH 'r000' AND WorkflowId > 'r0007'") == ["r0009", "r0008"]
     assert await listed(store, "CustomInt < 3") == ["r0002", "r0001", "r0000"]
     assert await listed(store, "CustomInt BETWEEN 3 AND 5 AND WorkflowType != 'T4'") == ["r0005", "r0003"]
+    ranges = ("CustomInt BETWEEN 3 AND 5", "CustomInt >= 3 AND CustomInt <= 5")
+    once, apart = [
+        await choose(store._database, namespace=NAMESPACE, condition=read_filter(query, CUSTOM).where)
+        for query in ranges
+    ]
+    assert once == apart != Way(), "either end alone has many"
     assert await listed(store, "CustomKeyword STARTS_WITH 'k000' AND CustomInt > 7") == ["r0009", "r0008"]
     assert await listed(store, "CustomInt = 7 OR CustomKeyword = 'k0009' OR WorkflowType = 'T8'") == [
         "r1408", "r0708", "r0009", "r0008", "r0007",

@@ -146,16 +146,20 @@ async def _has_few_items(database: Database, *, namespace: str, condition: Condi
 
 
 async def _index_of_few(database: Database, *, namespace: str, condition: Condition) -> str:
-    """The index of a range that few runs are in; on SQLite that of the order when many begin alike."""
+    """The index of a range that few runs are in; on SQLite that of the order when many begin alike. Both ends of a range may
+    be said apart."""
     has_many = False
+    ranges: dict[str, list[Condition]] = {}
     for part in _conjuncts(condition):
         index = await _range_index(database, part)
         if index:
-            where = _in_namespace(namespace, part, dialect=database.dialect)
-            by = index if database.dialect == "sqlite" else ""
-            if await _are_few(database, count_few(where, index=by, limit=FEW + 1), most=FEW):
-                return index
-            has_many |= part.attribute.column in _TEXTS  # type: ignore[attr-defined]
+            ranges.setdefault(index, []).append(part)
+    for index, parts in ranges.items():
+        where = _in_namespace(namespace, And(tuple(parts)), dialect=database.dialect)
+        by = index if database.dialect == "sqlite" else ""
+        if await _are_few(database, count_few(where, index=by, limit=FEW + 1), most=FEW):
+            return index
+        has_many |= any(part.attribute.column in _TEXTS for part in parts)  # type: ignore[attr-defined]
     is_lost = database.dialect == "sqlite" and has_many and not any(map(_has_values, _conjuncts(condition)))
     return IN_ORDER if is_lost else ""
 
