@@ -15,7 +15,14 @@ from common.errors import InvalidArgument, TemporalError, Unimplemented
 from frontend.checks import deployments
 from frontend.checks.blobs import check_blob
 from frontend.checks.build_ids import check_rules_enabled, check_rules_update, check_sets_enabled, check_sets_update
-from frontend.checks.ids import check_execution, check_identity, check_request_id, check_run_id, too_long
+from frontend.checks.ids import (
+    check_execution,
+    check_identity,
+    check_is_of_workflow,
+    check_request_id,
+    check_run_id,
+    too_long,
+)
 from frontend.checks.links import check_links
 from frontend.checks.priorities import check_priority
 from frontend.checks.task_queues import check_task_queue
@@ -58,8 +65,10 @@ def _workflow_execution(request: Any, config: FrontendConfig) -> None:  # noqa: 
 
 def _workflow_id_of(field: str) -> Check:
     def check(request: Any, config: FrontendConfig) -> None:  # noqa: ARG001
-        if not getattr(request, field).workflow_id:
+        workflow_id = getattr(request, field).workflow_id
+        if not workflow_id:
             raise InvalidArgument("WorkflowId is not set on request.")
+        check_is_of_workflow(workflow_id)
 
     return check
 
@@ -141,6 +150,7 @@ def _of_run(field: str) -> Check:
 def _paused_workflow(request: Any, config: FrontendConfig) -> None:  # noqa: ARG001
     if not request.workflow_id:
         raise InvalidArgument("Can't load workflow execution.  WorkflowId not set.")
+    check_is_of_workflow(request.workflow_id)
 
 
 def _pause_enabled(request: Any, config: FrontendConfig) -> None:

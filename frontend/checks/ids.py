@@ -47,7 +47,7 @@ def check_workflow_id(workflow_id: str, *, limit: int) -> None:
         raise InvalidArgument("WorkflowId is not set on request.")
     if too_long(workflow_id, limit):
         raise InvalidArgument(f"WorkflowId exceeds maximum allowed length ({size(workflow_id)}/{limit})")
-    _check_is_of_workflow(workflow_id)
+    check_is_of_workflow(workflow_id)
 
 
 def check_execution(execution: WorkflowExecution, *, is_set: bool) -> None:
@@ -58,10 +58,10 @@ def check_execution(execution: WorkflowExecution, *, is_set: bool) -> None:
         raise InvalidArgument("WorkflowId is not set on request.")
     if execution.run_id and not _RUN_ID.match(execution.run_id):
         raise InvalidArgument("Invalid RunId.")
-    _check_is_of_workflow(execution.workflow_id)
+    check_is_of_workflow(execution.workflow_id)
 
 
-def _check_is_of_workflow(workflow_id: str) -> None:
+def check_is_of_workflow(workflow_id: str) -> None:
     if workflow_id[0] == MARK:
         raise InvalidArgument("WorkflowId begins with a character that is reserved.")
 

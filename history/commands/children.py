@@ -23,6 +23,7 @@ from history.apply.properties import is_null
 from history.commands import BadCommand, CommandContext, cause_name, handles
 from history.commands.limits import (
     ID_LIMIT,
+    check_is_of_workflow,
     check_pending,
     check_priority,
     check_search_attribute_names,
@@ -142,6 +143,7 @@ def _check_ids(attributes: Attributes, namespace: str) -> None:
             f"WorkflowId on {ON_COMMAND} exceeds length limit. WorkflowId={workflow_id} "
             f"Length={length} Limit={ID_LIMIT} WorkflowType={workflow_type} Namespace={namespace}"
         )
+    check_is_of_workflow(workflow_id)
     if (length := id_size(workflow_type)) > ID_LIMIT:
         raise InvalidArgument(
             f"WorkflowType on {ON_COMMAND} exceeds length limit. WorkflowId={workflow_id} "

@@ -16,7 +16,7 @@ from temporalio.api.history.v1 import (
 from common.errors import InvalidArgument
 from history.commands import CommandContext, handles
 from history.commands.children import check_same_namespace
-from history.commands.limits import ID_LIMIT, check_pending, check_size, id_size
+from history.commands.limits import ID_LIMIT, check_is_of_workflow, check_pending, check_size, id_size
 from history.state import is_deleted
 from history.transitions.external import dispatch_cancel, dispatch_signal
 
@@ -42,6 +42,7 @@ def request_cancel_external(ctx: CommandContext, command: Command) -> None:
                 f"WorkflowId on {name} exceeds length limit. WorkflowId={workflow_id} Length={length} Limit={ID_LIMIT} "
                 f"RunId={run_id} Namespace={namespace}"
             )
+        check_is_of_workflow(workflow_id)
         if not _is_run_id(run_id):
             raise InvalidArgument(f"Invalid RunId set on {name}. {where}")
         if _starts_as_child(ctx, workflow_id):
@@ -107,6 +108,7 @@ def signal_external(ctx: CommandContext, command: Command) -> None:
                 f"WorkflowId on {name} exceeds length limit. WorkflowId={workflow_id} Length={length} "
                 f"Limit={ID_LIMIT} {where} SignalName={attributes.signal_name}"
             )
+        check_is_of_workflow(workflow_id)
         if not _is_run_id(run_id):
             raise InvalidArgument(
                 f"Invalid RunId set on {name}. WorkflowId={workflow_id} {where} SignalName={attributes.signal_name}"

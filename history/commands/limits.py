@@ -8,6 +8,7 @@ from temporalio.api.common.v1 import Payload, Payloads, Priority
 from temporalio.api.enums.v1 import WorkflowTaskFailedCause
 from temporalio.api.taskqueue.v1 import TaskQueue
 
+from common.archetypes import MARK
 from common.errors import InvalidArgument
 from history.commands import BadCommand, CommandContext, cause_name
 from history.search_attributes import check_names
@@ -80,3 +81,9 @@ def check_priority(priority: Priority) -> None:
         raise InvalidArgument("fairness key length exceeds limit")
     if priority.fairness_weight < 0:
         raise InvalidArgument("must be greater than zero")
+
+
+def check_is_of_workflow(workflow_id: str) -> None:
+    """Raises INVALID_ARGUMENT for what is the key of another kind of execution."""
+    if workflow_id[0] == MARK:
+        raise InvalidArgument("WorkflowId begins with a character that is reserved.")

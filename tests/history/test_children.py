@@ -187,6 +187,7 @@ def test_a_closed_parent_keeps_the_children_its_policy_concerns() -> None:
         ({"workflow_id": ""}, "Required field WorkflowId is not set"),
         ({"workflow_type": {"name": ""}}, "Required field WorkflowType is not set"),
         ({"workflow_id": "ü" * 501}, "exceeds length limit"),
+        ({"workflow_id": "\ufdd0activity\ufdd0x"}, "is reserved"),
         ({"workflow_run_timeout": seconds(-1)}, "Invalid WorkflowRunTimeout"),
         ({"cron_schedule": "nonsense"}, "invalid CronSchedule"),
         ({"retry_policy": RetryPolicy(backoff_coefficient=0.5)}, "invalid WorkflowRetryPolicy"),

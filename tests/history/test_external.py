@@ -101,6 +101,7 @@ def test_nothing_is_recorded_in_a_closed_run() -> None:
         (signal(name=""), "SignalName is not set"),
         (signal(run_id="no-uuid"), "Invalid RunId set"),
         (signal(workflow_id="x" * 1001), "exceeds length limit"),
+        (signal(workflow_id="\ufdd0activity\ufdd0x"), "is reserved"),
         (signal(namespace="elsewhere"), "cross namespace commands are not allowed"),
     ],
 )
@@ -118,6 +119,7 @@ def test_a_bad_signal_fails_the_task(bad: Any, text: str) -> None:
         (cancel(workflow_id=""), "WorkflowId is not set"),
         (cancel(run_id="no-uuid"), "Invalid RunId set"),
         (cancel(workflow_id="x" * 1001), "exceeds length limit"),
+        (cancel(workflow_id="\ufdd0activity\ufdd0x"), "is reserved"),
     ],
 )
 def test_a_bad_cancel_request_fails_the_task(bad: Any, text: str) -> None:

@@ -14,6 +14,7 @@ from temporalio.api.enums.v1 import EventType, ResetType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice import v1 as ws
 
+from common.archetypes import archetype_of
 from common.clock import Clock
 from common.contracts.batches import ON_ACTIVITIES, BatchRecord
 from common.contracts.history import HistoryClient
@@ -70,6 +71,8 @@ class Operations:
             raise InvalidArgument("activity ID is required" if on_activities else "WorkflowId is not set on request.")
         if execution.run_id and not _is_uuid(execution.run_id):
             raise InvalidArgument("invalid run id: must be a valid UUID" if on_activities else "Invalid RunId.")
+        if not on_activities and archetype_of(execution.workflow_id):
+            raise InvalidArgument("WorkflowId begins with a character that is reserved.")
         await self._calls[batch.operation](batch, execution)
 
     async def _terminate(self, batch: BatchRecord, execution: WorkflowExecution) -> None:
