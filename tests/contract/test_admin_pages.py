@@ -21,8 +21,9 @@ from common.keyed_admin import link_to_row
 from history.config import HistoryConfig
 from history.records import NamespaceRecord
 from history.store import open_execution_store, open_namespace_store
+from matching.deployments.records import DeploymentRecord
 from matching.records import QueueKey, UserData
-from matching.store import open_task_store, open_user_data_store
+from matching.store import open_deployment_store, open_task_store, open_user_data_store
 from tests.contract import samples
 from tests.contract.samples import NOW
 from tests.contract.test_task_store import append, task
@@ -83,6 +84,7 @@ PAGES: list[tuple[Any, str, str]] = [
     (matching.models.TaskQueue, QUEUE.physical_queue, "lastTaskId"),
     (matching.models.TaskView, f"2/{QUEUE.physical_queue}", "scheduledEventId"),
     (matching.models.TaskQueueUserDataView, "a%2Fb%252F/q/1", "version"),
+    (matching.models.WorkerDeploymentView, "a%2Fb%252F/d", "__unversioned__"),
     (matching.models.ComponentView, "taskQueueFamily/a%2Fb%252F/q%2F1/userData", "version"),
     (matching.models.ComponentView, "taskQueueFamily/a%2Fb%252F/q%2F1/", "transitionCount"),
 ]
@@ -126,6 +128,8 @@ async def fill(database: Database) -> None:
     user_data = UserData(namespace=NAMESPACE, task_queue="q/1", version=1, updated_at=NOW)
     await open_user_data_store(database).save_user_data(user_data, expected_version=0)
     await open_user_data_store(database, home="chasm").save_user_data(user_data, expected_version=0)
+    deployment = DeploymentRecord(namespace=NAMESPACE, name="d", version=1, created_at=NOW)
+    await open_deployment_store(database).save(deployment, look_at=None, expected_version=0)
     await database.stop()
 
 
