@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from common.archetypes import ACTIVITY, Archetype
+from common.archetypes import NAMES, Archetype
 from common.filters.errors import QueryError
 from visibility.filters import read_filter
 from visibility.statuses import STATUS_NAME
@@ -24,7 +24,7 @@ class Form(Struct, frozen=True, kw_only=True):
 
     namespace: str = "default"
     kind: str = ""
-    """"activity": activities without a workflow; else workflows."""
+    """An archetype, such as "activity" for those without a workflow; else workflows."""
     id: str = ""
     id_is: str = ""
     status: str = ""
@@ -43,7 +43,7 @@ class Form(Struct, frozen=True, kw_only=True):
 
     @property
     def archetype(self) -> Archetype:
-        return ACTIVITY if self.kind == ACTIVITY else ""
+        return next((archetype for archetype in NAMES if archetype == self.kind), "")
 
     def sent(self, **changed: str) -> dict[str, str]:
         """As fields of an address, without the empty ones."""
