@@ -120,6 +120,7 @@ class Process:
             shards=settings.NUM_HISTORY_SHARDS,
             suggest_continue_as_new_events=settings.SUGGEST_CONTINUE_AS_NEW_EVENTS,
             long_poll=timedelta(seconds=20),
+            nexus_callback_url=settings.NEXUS_CALLBACK_URL,
         )
         links: dict[str, Any] = {
             "membership": self.cluster.membership,

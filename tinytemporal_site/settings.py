@@ -39,6 +39,10 @@ BIND_ADDRESS = environment.read_bind_address(env, name="BIND_ADDRESS", default="
 FRONTEND_PORT = environment.read_port(env, name="FRONTEND_PORT", default=7233)
 # Of the frontend's HTTP side; None: 7243, or any free one when somebody has that.
 HTTP_PORT = environment.read_http_port(env, name="HTTP_PORT")
+# Where services outside send the ends of their Nexus operations; `{namespace}` stands for the caller's.
+NEXUS_CALLBACK_URL = environment.read_web_address(env, name="NEXUS_CALLBACK_URL") or (
+    f"http://{BIND_ADDRESS}:{HTTP_PORT if isinstance(HTTP_PORT, int) else 7243}/namespaces/{{namespace}}/nexus/callback"
+)
 HISTORY_PORT = environment.read_port(env, name="HISTORY_PORT", default=7234)
 MATCHING_PORT = environment.read_port(env, name="MATCHING_PORT", default=7235)
 WEB_PORT = environment.read_port(env, name="WEB_PORT", default=8233)

@@ -56,7 +56,9 @@ async def start_external(
 ) -> CallResult:
     attributes = event.nexus_operation_scheduled_event_attributes
     content = content_of(attributes.input if attributes.HasField("input") else None)
-    query = urlencode({"callback": engine.config.nexus_callback_url.format(namespace=quote(info.namespace, safe=""))})
+    query = urlencode(
+        {"callback": engine.config.nexus_callback_url.replace("{namespace}", quote(info.namespace, safe=""))}
+    )
     headers = {
         "nexus-request-id": item.request_id,
         "user-agent": calls.USER_AGENT,
