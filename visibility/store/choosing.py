@@ -45,6 +45,7 @@ from visibility.store.statements import (
 
 FEW = 2_000
 FEW_ITEMS = 6_000
+FEW_ON_POSTGRESQL = 6_000
 """As many as are read and sorted in some ten milliseconds."""
 _INDEX_OF = {
     name: f"visibility_{name[:19]}"
@@ -149,6 +150,7 @@ async def _index_of_few(database: Database, *, namespace: str, condition: Condit
     """The index of a range that few runs are in; on SQLite that of the order when many begin alike. Both ends of a range may
     be said apart."""
     has_many = False
+    most = FEW if database.dialect == "sqlite" else FEW_ON_POSTGRESQL
     ranges: dict[str, list[Condition]] = {}
     for part in _conjuncts(condition):
         index = await _range_index(database, part)
@@ -157,7 +159,7 @@ async def _index_of_few(database: Database, *, namespace: str, condition: Condit
     for index, parts in ranges.items():
         where = _in_namespace(namespace, And(tuple(parts)), dialect=database.dialect)
         by = index if database.dialect == "sqlite" else ""
-        if await _are_few(database, count_few(where, index=by, limit=FEW + 1), most=FEW):
+        if await _are_few(database, count_few(where, index=by, limit=most + 1), most=most):
             return index
         has_many |= any(part.attribute.column in _TEXTS for part in parts)  # type: ignore[attr-defined]
     is_lost = database.dialect == "sqlite" and has_many and not any(map(_has_values, _conjuncts(condition)))
