@@ -16,7 +16,7 @@ from tests.postgres import dies_with_parent
 _READY_WITHIN_S = 60
 _STOP_WITHIN_S = 20
 _LOG_TAIL = 8_000
-_PORTS = ("FRONTEND_PORT", "HISTORY_PORT", "MATCHING_PORT", "WEB_PORT")
+_PORTS = ("FRONTEND_PORT", "HISTORY_PORT", "MATCHING_PORT", "WEB_PORT", "HTTP_PORT")
 
 
 class LiveServer:

@@ -25,7 +25,7 @@ START_WITHIN_S = 3.0
 
 
 def ports() -> dict[str, str]:
-    names = ("FRONTEND_PORT", "HISTORY_PORT", "MATCHING_PORT", "WEB_PORT")
+    names = ("FRONTEND_PORT", "HISTORY_PORT", "MATCHING_PORT", "WEB_PORT", "HTTP_PORT")
     return dict(zip(names, map(str, free_ports(len(names))), strict=True))
 
 
