@@ -37,6 +37,7 @@ OLD_KEY = "deliveryId"
 
 TABLES: dict[type[models.Model], Any] = {
     history.Namespace: records.NamespaceRecord,
+    history.NexusEndpoint: records.NexusEndpointRecord,
     history.Shard: dict[str, Any],
     history.Execution: records.ExecutionInfo,
     history.CurrentRun: records.CurrentRun,
@@ -54,7 +55,7 @@ TABLES: dict[type[models.Model], Any] = {
     Schedule: ScheduleRecord,
 }
 """Each table's model and what its `data` holds; a pending item's depends on its kind."""
-LATER: set[type[models.Model]] = {BatchOperation, Schedule}
+LATER: set[type[models.Model]] = {history.NexusEndpoint, BatchOperation, Schedule}
 """Tables that a snapshot made by an earlier version lacks."""
 
 ITEM_RECORDS: dict[str, type[Record]] = {kind: record for kind, record, _ in PERSISTED.values()}
