@@ -435,6 +435,22 @@ def test_a_batch_of_what_a_filter_finds(world: World, operator: Client) -> None:
     assert "Max concurrent batch operations is reached" in refused.content.decode()
 
 
+def test_the_list_of_batches_shows_each_once_though_all_began_together(world: World, operator: Client) -> None:
+    operator.post(NEW, given(operation="terminate", run=[OPEN], reason="why"))
+    [record] = world.batches.records.values()
+    names = ("namespace", "job_id", "operation", "state", "started_at", "closed_at", "generation")
+    for number in range(120):
+        record.job_id = f"job-{number:03}"
+        values = dict(zip(names, batch_row(record), strict=False))
+        BatchOperation.objects.create(**values, data=json.loads(batch_row(record)[-1]))
+    shown, address = [], "/admin/batches/"
+    while address:
+        page = operator.get(address)
+        shown += [row.job_id for row, *_ in page.context["lines"]]
+        address = page.context["following"] and "/admin/batches/" + page.context["following"]
+    assert shown == [f"job-{number:03}" for number in reversed(range(120))]
+
+
 @pytest.mark.parametrize(
     "chosen, said",
     [

@@ -10,6 +10,7 @@ import msgspec
 from django.contrib import messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
@@ -53,7 +54,7 @@ def batches(request: HttpRequest) -> HttpResponse:
     after = request.GET.get("after", "")
     if after:
         last = BatchOperation.objects.filter(namespace=namespace, job_id=after).first()
-        found = found.filter(started_at__lt=last.started_at) if last else found.none()
+        found = found.filter(_follows(last)) if last else found.none()
     rows = list(found[: PAGE + 1])
     following = rows[PAGE - 1].job_id if len(rows) > PAGE else ""
     return look.page(
@@ -65,6 +66,12 @@ def batches(request: HttpRequest) -> HttpResponse:
         following=f"?{urlencode({'namespace': namespace, 'after': following})}" if following else "",
         after=after,
     )
+
+
+def _follows(last: BatchOperation) -> Q:
+    """What comes after it in the list; the first part bounds the index's range."""
+    is_older = Q(started_at__lt=last.started_at) | Q(started_at=last.started_at, job_id__lt=last.job_id)
+    return Q(started_at__lte=last.started_at) & is_older
 
 
 @require_GET
