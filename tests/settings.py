@@ -8,5 +8,7 @@ import os
 os.environ["ENV_FILE"] = os.devnull
 os.environ["DATABASE_URL"] = "sqlite://:memory:"
 os.environ["SECRET_KEY"] = "only-for-tests"
+# Tests start processes while gRPC's threads are at work; its own doings at a fork can break the child before it is a program.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 from tinytemporal_site.settings import *  # noqa: F403  the environment is laid first
