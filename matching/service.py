@@ -219,9 +219,10 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
             queue = self.queues.loaded(key) or await self.queues.load(key, normal_name=task_queue.normal_name)
             if forwarded and not queue.is_root:
                 raise self._not_root(key)
-            poller = Poller(
-                request=request, identity=request.identity, instance_key=instance_key, began=began, until=until
-            )
+            if self._shut_down.has(instance_key):
+                return None  # it went while its queue was loaded
+            who = request.identity
+            poller = Poller(request=request, identity=who, instance_key=instance_key, began=began, until=until)
             try:
                 return await queue.poll(poller)
             except Reload:
@@ -424,8 +425,7 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
         can't be reached for now after `config.user_data_refresh`."""
         check_config(request)
         name, _ = parse_partition(request.task_queue)
-        kind = KINDS.get(request.task_queue_type)
-        if kind is None:
+        if (kind := KINDS.get(request.task_queue_type)) is None:
             raise InvalidArgument("Task queue type is not set on request.")
         change = with_config(request, kind=kind, now=self._clock.now(), config=self._config)
         data = await self.update_user_data(namespace=request.namespace, task_queue=name, change=change)

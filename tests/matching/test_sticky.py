@@ -2,13 +2,15 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from common.contracts.matching import StickyWorkerUnavailable
 from matching.config import MatchingConfig
+from matching.records import QueueRecord
 
-from .fakes import NAMESPACE, QUEUE, World, begin_poll, settled, ws
+from .fakes import NAMESPACE, QUEUE, World, begin_poll, settled, workflow_poll, ws
 
 STICKY = "worker-1-sticky"
 
@@ -41,6 +43,26 @@ async def test_a_busy_worker_keeps_its_sticky_queue_for_ten_seconds(world: World
     world.clock.advance(timedelta(seconds=2))
     with pytest.raises(StickyWorkerUnavailable):
         await service.add_task(sticky_task(world, "c"))
+
+
+async def test_a_worker_that_goes_while_its_queue_is_loaded_is_answered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = await world.service()
+    acquire, loading, go_on = world.store.acquire_queue, asyncio.Event(), asyncio.Event()
+
+    async def slowly(**given: Any) -> QueueRecord:
+        loading.set()
+        await go_on.wait()
+        return await acquire(**given)
+
+    monkeypatch.setattr(world.store, "acquire_queue", slowly)
+    polling = asyncio.ensure_future(service.poll_workflow_task_queue(workflow_poll("one", instance="key")))
+    await loading.wait()
+    await service.shutdown_worker(ws.ShutdownWorkerRequest(namespace=NAMESPACE, worker_instance_key="key"))
+    go_on.set()
+    await settled()
+    assert polling.done() and not polling.result().task_token
 
 
 async def test_shutting_a_worker_down_ends_its_polls_and_closes_its_sticky_queue(world: World) -> None:
