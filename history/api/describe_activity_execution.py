@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
-import msgspec
-from msgspec import Struct
 from temporalio.api.activity.v1 import ActivityExecutionInfo, ActivityExecutionOutcome, CallbackInfo
 from temporalio.api.callback.v1 import CallbackInfo as AnyCallbackInfo
 from temporalio.api.common.v1 import ActivityType, SearchAttributes
 from temporalio.api.enums.v1 import ActivityExecutionStatus, PendingActivityState, WorkflowExecutionStatus
 from temporalio.api.workflowservice.v1 import DescribeActivityExecutionRequest, DescribeActivityExecutionResponse
 
-from common import deadline
 from common.archetypes import ACTIVITY, business_id, key_of
-from common.errors import InvalidArgument
 from common.protos import ZERO, duration, optional_timestamp, timestamp
 from common.records import encode
 from history.api.callback_infos import callback_infos
+from history.api.long_polls import changed, token_of
 from history.engine.engine import Engine
 from history.records import ActivityItem
 from history.state import ExecutionState
 from history.transitions.standalone import ITEM, has_start_delay, own, state_of
-
-ANSWER_BEFORE_DEADLINE = timedelta(seconds=1)
 
 Pending = PendingActivityState
 RUN_STATES = {
@@ -35,54 +30,24 @@ RUN_STATES = {
 }
 
 
-class LongPollToken(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Which change of which run a client knows."""
-
-    run_id: str
-    change: int
-
-
 async def describe_activity_execution(
     engine: Engine, request: DescribeActivityExecutionRequest
 ) -> DescribeActivityExecutionResponse:
     """With a token: once it has changed since; empty when it has not while its caller waits. NOT_FOUND for an unknown one,
     INVALID_ARGUMENT for a foreign token."""
     key = key_of(ACTIVITY, request.activity_id)
-    state = await engine.read(namespace=request.namespace, workflow_id=key, run_id=request.run_id)
-    if request.long_poll_token:
-        seen = read_token(request.long_poll_token, state)
-        if state.info.next_event_id <= seen and state.info.closed_at is None:
-            state = await wait(engine, state, seen=seen)
-        if state.info.next_event_id <= seen:
-            return DescribeActivityExecutionResponse()
-    token = LongPollToken(run_id=state.info.run_id, change=state.info.next_event_id)
+    present = await engine.read(namespace=request.namespace, workflow_id=key, run_id=request.run_id)
+    state = await changed(engine, present, request.long_poll_token)
+    if state is None:
+        return DescribeActivityExecutionResponse()
     return DescribeActivityExecutionResponse(
         run_id=state.info.run_id,
         info=_info(state, request, now=engine.clock.now()),
         input=own(state).input if request.include_input else None,
         outcome=outcome(state) if request.include_outcome else None,
-        long_poll_token=msgspec.json.encode(token),
+        long_poll_token=token_of(state),
         callbacks=_callbacks(engine, state),
     )
-
-
-async def wait(engine: Engine, state: ExecutionState, *, seen: int) -> ExecutionState:
-    """Until it has changed more often than `seen` times or has closed, or its caller's patience ends."""
-    info = state.info
-    until = deadline.earlier(engine.clock.now() + engine.config.long_poll, margin=ANSWER_BEFORE_DEADLINE)
-    return await engine.wait_for_change(
-        namespace=info.namespace, workflow_id=info.workflow_id, run_id=info.run_id, seen_event_id=seen, until=until
-    )
-
-
-def read_token(data: bytes, state: ExecutionState) -> int:
-    try:
-        token = msgspec.json.decode(data, type=LongPollToken)
-    except msgspec.MsgspecError as error:
-        raise InvalidArgument("invalid long poll token") from error
-    if token.run_id != state.info.run_id:
-        raise InvalidArgument("long poll token does not match execution")
-    return token.change
 
 
 def outcome(state: ExecutionState) -> ActivityExecutionOutcome | None:

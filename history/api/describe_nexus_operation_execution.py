@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
 from temporalio.api.common.v1 import Payload, SearchAttributes
 from temporalio.api.enums.v1 import NexusOperationExecutionStatus, PendingNexusOperationState, WorkflowExecutionStatus
 from temporalio.api.failure.v1 import Failure
@@ -17,7 +16,7 @@ from temporalio.api.workflowservice.v1 import (
 from common.archetypes import NEXUS_OPERATION, business_id, key_of
 from common.protos import duration, optional_duration, optional_timestamp, timestamp
 from common.records import encode
-from history.api.describe_activity_execution import LongPollToken, read_token, wait
+from history.api.long_polls import changed, token_of
 from history.api.pending_nexus import CANCELLATION_STATES, STATES
 from history.engine.engine import Engine
 from history.records import NexusCancellation, NexusOperationItem, OperationExecution
@@ -34,14 +33,10 @@ async def describe_nexus_operation_execution(
     """With a token: once it has changed since; empty when it has not while its caller waits. NOT_FOUND for an unknown one,
     INVALID_ARGUMENT for a foreign token."""
     key = key_of(NEXUS_OPERATION, request.operation_id)
-    state = await engine.read(namespace=request.namespace, workflow_id=key, run_id=request.run_id)
-    if request.long_poll_token:
-        seen = read_token(request.long_poll_token, state)
-        if state.info.next_event_id <= seen and state.info.closed_at is None:
-            state = await wait(engine, state, seen=seen)
-        if state.info.next_event_id <= seen:
-            return DescribeNexusOperationExecutionResponse()
-    token = LongPollToken(run_id=state.info.run_id, change=state.info.next_event_id)
+    present = await engine.read(namespace=request.namespace, workflow_id=key, run_id=request.run_id)
+    state = await changed(engine, present, request.long_poll_token)
+    if state is None:
+        return DescribeNexusOperationExecutionResponse()
     result, failure = outcome(state) if request.include_outcome else (None, None)
     return DescribeNexusOperationExecutionResponse(
         run_id=state.info.run_id,
@@ -49,7 +44,7 @@ async def describe_nexus_operation_execution(
         input=own(state).input if request.include_input else None,
         result=result,
         failure=failure,
-        long_poll_token=msgspec.json.encode(token),
+        long_poll_token=token_of(state),
     )
 
 

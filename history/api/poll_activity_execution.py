@@ -5,7 +5,8 @@ from __future__ import annotations
 from temporalio.api.workflowservice.v1 import PollActivityExecutionRequest, PollActivityExecutionResponse
 
 from common.archetypes import ACTIVITY, key_of
-from history.api.describe_activity_execution import outcome, wait
+from history.api.describe_activity_execution import outcome
+from history.api.long_polls import wait
 from history.engine.engine import Engine
 
 NEVER = 2**63 - 1

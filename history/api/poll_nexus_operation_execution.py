@@ -6,8 +6,8 @@ from temporalio.api.enums.v1 import NexusOperationWaitStage
 from temporalio.api.workflowservice.v1 import PollNexusOperationExecutionRequest, PollNexusOperationExecutionResponse
 
 from common.archetypes import NEXUS_OPERATION, key_of
-from history.api.describe_activity_execution import wait
 from history.api.describe_nexus_operation_execution import outcome
+from history.api.long_polls import wait
 from history.engine.engine import Engine
 from history.state import ExecutionState
 from history.transitions.standalone_operations import ITEM
