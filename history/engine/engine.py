@@ -30,6 +30,7 @@ from history.engine.committer import Committer, Missing
 from history.engine.registry import RunRegistry
 from history.engine.shard import Key, Shard
 from history.engine.shards import Owns, Refresh, ShardController, nothing_new, owns_all
+from history.engine.visibility_group import VisibilityGroup
 from history.namespaces import NamespaceRegistry
 from history.nexus.http import NexusHttp
 from history.nexus_endpoints import NexusEndpoints
@@ -83,6 +84,12 @@ class Engine(Service):
         self.config = config
         self.host = host
         self.cache = RunCache(max_runs=config.cache_runs, max_bytes=config.cache_bytes)
+        self.visibility_group = VisibilityGroup(
+            apply=lambda intents: self.visibility.apply(intents),
+            spawn=self.spawn,
+            clock=clock,
+            gather=config.visibility_gather,
+        )
         self.controller = ShardController(engine=self, owns=owns, refresh=refresh)
         self.shards = self.controller.held
         self.callbacks = CallbackSender(clock=clock, config=config)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-IN_FLIGHT_LIMIT = 1_024
+IN_FLIGHT_LIMIT = 2_048
 """Tasks of one shard that are being handed over. Most of them may be waiting in Matching for a poller (its `match_wait`)."""
 OUTBOUND = frozenset(("invokeCallback", "startNexusOperation", "cancelNexusOperation"))
 """Kinds that wait for the world outside: they take no other task's place, and their own number is bounded by their handler."""

@@ -23,7 +23,8 @@ BATCH = 200
 
 
 class VisibilityProcessor(Service):
-    """One for each shard. While one batch is written the next gathers."""
+    """One for each shard. While one batch is written the next gathers; the shards of a host write together, see
+    `VisibilityGroup`."""
 
     def __init__(self, *, engine: Engine, shard: Shard) -> None:
         super().__init__(name=f"visibility processor {shard.shard_id}")
@@ -74,8 +75,7 @@ class VisibilityProcessor(Service):
         while True:
             await self._wake.wait()
             self._wake.clear()
-            if self._engine.config.visibility_gather:
-                await self._engine.clock.sleep(self._engine.config.visibility_gather)
+            await self._engine.visibility_group.gathered()
             while intents := self._feed.take_all(BATCH):
                 self._applying = len(intents)
                 await self._apply(intents)
@@ -86,7 +86,7 @@ class VisibilityProcessor(Service):
         attempt = 0
         while True:
             try:
-                await self._engine.visibility.apply(list(newest.values()))
+                await self._engine.visibility_group.write(list(newest.values()))
                 break
             except Exception as error:
                 attempt += 1
