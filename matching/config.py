@@ -41,11 +41,11 @@ class MatchingConfig(Struct, kw_only=True, frozen=True):
     writes its progress every minute, which has the same effect."""
 
     # matching at once
-    match_wait: timedelta = timedelta(seconds=1)
+    match_wait: timedelta = timedelta(seconds=2)
     """How long an arriving task stays in memory for a poller that is about to come, before it is stored. It saves the
     insert and the delete of a row while workers are merely busy; the task's transfer row in History outlives it. Upstream's
     syncMatchWaitDuration is 200 ms; a worker that takes a hundred tasks a second is busy for longer after a fan-out."""
-    match_wait_tasks: int = 512
+    match_wait_tasks: int = 1_024
     """An arriving task behind this many others of its queue is stored at once. Half of what History hands over at a time
     from one shard, so that one busy queue leaves room for others."""
     match_wait_poller_window: timedelta = timedelta(seconds=2)
