@@ -18,7 +18,7 @@ help:
 	@echo 'make chaos   ten minutes of killed, frozen and misled processes under load (ARGS="--seconds 180 --seed 7")'
 	@echo 'make compare compare answers with the official development server (ARGS="--only updates")'
 	@echo 'make lint    ruff'
-	@echo 'make types   mypy, strict on common, history and matching'
+	@echo 'make types   mypy, strict'
 	@echo 'make clean   remove caches and build output; databases and .venv stay'
 
 serve: $(VENV)/installed

@@ -95,9 +95,7 @@ def _start(intent: VisibilityIntent, queue: TaskQueue) -> dict[str, Any]:
 
 
 def _event(number: int, kind: str, at: datetime, **attributes: Any) -> HistoryEvent:
+    of_kind: dict[str, Any] = {f"{kind}_event_attributes": attributes}
     return HistoryEvent(
-        event_id=number,
-        event_type=EventType.Value(f"EVENT_TYPE_{kind.upper()}"),
-        event_time=timestamp(at),
-        **{f"{kind}_event_attributes": attributes},
+        event_id=number, event_type=EventType.Value(f"EVENT_TYPE_{kind.upper()}"), event_time=timestamp(at), **of_kind
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.contrib import admin
 
 from common.keyed_admin import KeyedAdmin, columns_of
@@ -17,7 +15,7 @@ class BatchOperationAdmin(KeyedAdmin):
     key_fields = ("namespace", "job_id")
     list_display = ("job_id", "namespace", "operation", "state", "started_at", "closed_at")
     ordering = ("-namespace", "-started_at", "-job_id")
-    fields: ClassVar[list[str]] = [name for name in columns_of(BatchOperationView) if name != "id"]
+    fields = tuple(name for name in columns_of(BatchOperationView) if name != "id")
 
 
 @admin.register(ScheduleView)
@@ -27,4 +25,4 @@ class ScheduleAdmin(KeyedAdmin):
     key_fields = ("namespace", "schedule_id")
     list_display = ("schedule_id", "namespace", "next_at", "created_at")
     ordering = ("namespace", "-created_at", "schedule_id")
-    fields: ClassVar[list[str]] = [name for name in columns_of(ScheduleView) if name != "id"]
+    fields = tuple(name for name in columns_of(ScheduleView) if name != "id")

@@ -49,7 +49,7 @@ def fill_all(request: Message, parameters: Mapping[str, Sequence[str]], *, but: 
 def _plain_names(message: Message, names: list[str]) -> list[str]:
     """The same path with the descriptors' names, if each is known."""
     found = []
-    descriptor = message.DESCRIPTOR
+    descriptor: Any = message.DESCRIPTOR
     for name in names:
         field = None if descriptor is None else _field(descriptor, name)
         if field is None:

@@ -16,7 +16,7 @@ LAST = "auth"
 """By the time that this app's migrations are announced, the permissions of all ours are there: it is listed after them."""
 
 
-def ensure_groups(*, using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
+def ensure_groups(*, using: str = DEFAULT_DB_ALIAS, **_signal: Any) -> None:
     """After `migrate` on the database that holds the accounts; quick when nothing lacks."""
     if using != DEFAULT_DB_ALIAS:
         return

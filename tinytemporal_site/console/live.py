@@ -151,6 +151,7 @@ def call_all(asks: Mapping[K, Ask[T]], *, timeout: float | None = None) -> dict[
     if bound is None:
         return dict.fromkeys(asks, NOTHING_BOUND)
     within = WITHIN_S if timeout is None else timeout
+    waiting: dict[K, concurrent.futures.Future[T | Away]]
     waiting = {key: _submit(bound, ask, within) for key, ask in asks.items()}
     return {key: _settled(future, within) for key, future in waiting.items()}
 

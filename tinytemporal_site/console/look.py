@@ -62,10 +62,11 @@ def bounded(count: int, *, most: int) -> str:
 def json_text(value: Any) -> str:
     """A value as indented JSON; text that is JSON is read first, any other is shown as it is."""
     if isinstance(value, str):
+        text = value
         try:
-            value = json.loads(value)
+            value = json.loads(text)
         except ValueError:
-            return value
+            return text
     return json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
 
 

@@ -49,9 +49,8 @@ class _Reading:
 
     @staticmethod
     def time(value: Any) -> datetime | None:
-        if isinstance(value, str):
-            value = parse_datetime(value)
-        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+        moment: datetime | None = parse_datetime(value) if isinstance(value, str) else value
+        return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 # --- counts

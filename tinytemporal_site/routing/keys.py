@@ -120,8 +120,9 @@ def _family_of(method: Method) -> Callable[[Named], tuple[str, str]]:
         return lambda named: (named["namespace"], "")  # about all queues of a namespace
     fields = _fields(method)
     if "task_token" in fields:
-        token = NexusTaskToken if "nexus" in method.name else QueryToken
-        return lambda named: _by_token_of_queue(token, named["request"].task_token)
+        if "nexus" in method.name:
+            return lambda named: _place_of(decode_token(NexusTaskToken, named["request"].task_token))
+        return lambda named: _place_of(decode_token(QueryToken, named["request"].task_token))
     if {"namespace", "task_queue", "normal_name"} <= fields:
         return lambda named: (named["request"].namespace, named["request"].normal_name or named["request"].task_queue)
     if {"namespace", "task_queue"} <= fields:
@@ -207,8 +208,7 @@ def _family(task_queue: Any) -> str:
     return task_queue if isinstance(task_queue, str) else task_queue.normal_name or task_queue.name
 
 
-def _by_token_of_queue(cls: type[QueryToken | NexusTaskToken], data: bytes) -> tuple[str, str]:
-    token = decode_token(cls, data)
+def _place_of(token: QueryToken | NexusTaskToken) -> tuple[str, str]:
     return token.namespace, token.task_queue
 
 

@@ -13,6 +13,7 @@ BEGUN = "begun"
 
 def begin(request: HttpRequest, *, model: type[Model], key: str, shown: str, action: str, reason: str = "") -> LogEntry:
     """`key` is the object's in the admin, `shown` what the log calls it."""
+    assert request.user.pk is not None, "no action without somebody signed in"
     kind = ContentType.objects.get_for_model(model, for_concrete_model=False)
     return LogEntry.objects.create(
         user_id=request.user.pk,

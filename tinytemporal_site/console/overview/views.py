@@ -21,6 +21,7 @@ _CLOCK = RealClock()
 
 def overview(request: HttpRequest) -> dict[str, Any]:
     """The context of the page; for those who may not see executions, only what they did themselves."""
+    assert request.user.pk is not None, "the admin has its pages for who is signed in"
     # Without the joins of Django's own list, for which SQLite would sort all that somebody ever did.
     latest = LogEntry.objects.filter(user_id=request.user.pk).order_by("-action_time")[:LATEST_ACTIONS]
     if not request.user.has_perm(PERMISSION):

@@ -14,7 +14,6 @@ from tinytemporal_site.console import live, look, store
 from tinytemporal_site.console.executions import rows
 from tinytemporal_site.console.executions.rows import Run
 from tinytemporal_site.console.hosts.placement import shard_lines
-from tinytemporal_site.console.hosts.views import history_aliases
 from tinytemporal_site.console.overview import attention
 from tinytemporal_site.console.queues.rows import Line, lines
 from worker.models import BatchOperation
@@ -30,7 +29,7 @@ def overview(*, limit: int) -> Facts:
     asked = attention.Live(history=history, matching=matching)
     [hour] = store.activity(until=now, slices=1, length=HOUR)
     queues = list(TaskQueue.objects.order_by("physical_queue")[:limit])
-    shards = [row for alias in history_aliases() for row in Shard.objects.using(alias).defer("data")]
+    shards = [row for alias in store.history_aliases() for row in Shard.objects.using(alias).defer("data")]
     placed = shard_lines(shards, shards=settings.NUM_HISTORY_SHARDS, hosts=history)
     batches = BatchOperation.objects.filter(closed_at__isnull=True).order_by("namespace", "job_id")[:limit]
     return {
@@ -95,7 +94,7 @@ def runs(wanted: str, *, limit: int) -> list[Facts]:
     if one is not None:
         return [_run(one, limit=limit)]
     found: list[str] = []
-    for alias in history_aliases():
+    for alias in store.history_aliases():
         newest = Execution.objects.using(alias).filter(workflow_id=wanted).order_by("-run_id")
         found += newest.values_list("run_id", flat=True)[:limit]
     read = (rows.find(run_id) for run_id in sorted(found, reverse=True)[:limit])
