@@ -25,8 +25,8 @@ from temporalio.api.deployment.v1 import RoutingConfig
 from temporalio.api.enums.v1 import WorkerDeploymentVersionStatus
 
 from common.contracts.matching import StickyWorkerUnavailable
-from common.farmhash import fingerprint32
 from matching.build_id_routing import BUILD, BuildRoutes, builds_of, is_of_build_ids
+from matching.ramps import ramp_threshold
 from matching.records import Family, QueueDeployment, UserData
 
 PINNED = "pinned:"
@@ -130,11 +130,6 @@ class Routes(Struct, kw_only=True):
         if self.percentage == 100 or ramp_threshold(workflow_id) <= self.percentage:
             return ramping
         return self.current
-
-
-def ramp_threshold(workflow_id: str) -> float:
-    """0 ≤ threshold < 100. Source: upstream's calcRampThreshold."""
-    return 100 * (fingerprint32(workflow_id.encode()) / 2**32)
 
 
 def routes_of(data: UserData, kind: Family) -> Routes | None:

@@ -11,8 +11,6 @@ Source: upstream's service/matching/version_rule_helpers.go.
 
 from __future__ import annotations
 
-import hashlib
-import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -34,6 +32,7 @@ from temporalio.api.workflowservice.v1 import (
 from common.contracts.build_ids import AssignmentRule, BuildIds, Moment, RedirectRule
 from common.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from common.protos import timestamp
+from matching.ramps import ramp_threshold
 from matching.version_sets import find_build, next_moment
 
 ASSIGNMENT_RULES_LIMIT = 100
@@ -335,7 +334,7 @@ def assigned_build(rules: Sequence[AssignmentRule], run_id: str) -> str:
         if rule.deleted is not None:
             continue
         if rule.ramp != FULL:
-            threshold = _threshold(run_id) if threshold is None else threshold
+            threshold = ramp_threshold(run_id) if threshold is None else threshold
             if rule.ramp <= threshold:
                 continue
         return rule.target
@@ -345,13 +344,6 @@ def assigned_build(rules: Sequence[AssignmentRule], run_id: str) -> str:
 def default_build(rules: Sequence[AssignmentRule]) -> str:
     """The target of the first full rule; empty: workers without versioning."""
     return next((rule.target for rule in active(rules) if rule.ramp == FULL), "")
-
-
-def _threshold(run_id: str) -> float:
-    """In [0, 100)."""
-    if not run_id:
-        return random.random() * 100  # noqa: S311  no secret
-    return 100 * int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=4).digest()) / (1 << 32)
 
 
 def redirected_build(rules: Sequence[RedirectRule], build_id: str) -> str:

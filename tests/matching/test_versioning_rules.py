@@ -11,6 +11,7 @@ from temporalio.api.workflowservice.v1 import UpdateWorkerVersioningRulesRequest
 
 from common.contracts.build_ids import NEVER, BuildIds, Moment
 from common.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound, TemporalError
+from matching.ramps import ramp_threshold
 from matching.version_sets import changed_sets
 from matching.versioning_rules import (
     active,
@@ -204,6 +205,22 @@ def test_a_ramp_takes_its_share_and_the_same_runs_again() -> None:
     assert 500 < len(taken) < 700
     more = after(replace(0, "new", 60), data=data)
     assert set(taken) <= {run for run in runs if assigned_build(more.assignment_rules, run) == "new"}
+
+
+# Run ids, and where upstream's FarmHash puts them between 0 and 100.
+@pytest.mark.parametrize(
+    "run_id, threshold",
+    [
+        ("0193a7c4-5a3e-7c11-8b52-0d7f1e2a9c44", 27.6619583368301),
+        ("019400f0-0000-7000-8000-000000000000", 69.5143997203559),
+        ("5f0c3b0e-9a51-4a8e-b0ab-3c5f4e6d7a89", 21.2915961863473),
+    ],
+)
+def test_a_run_is_ramped_as_upstream_does_it(run_id: str, threshold: float) -> None:
+    assert ramp_threshold(run_id) == pytest.approx(threshold)
+    before, after_it = (after(insert("old"), insert("new", threshold + by)) for by in (-0.001, 0.001))
+    assert assigned_build(before.assignment_rules, run_id) == "old"
+    assert assigned_build(after_it.assignment_rules, run_id) == "new"
 
 
 BUILDS = st.sampled_from(["", "a", "b", "c", "d"])

@@ -11,7 +11,7 @@ from common.contracts.history import RecordWorkflowTaskStarted
 from common.contracts.matching import StickyWorkerUnavailable
 from common.errors import FailedPrecondition, NotFound, ResourceExhausted
 from matching.config import MatchingConfig
-from matching.routes import ramp_threshold
+from matching.ramps import ramp_threshold
 from matching.service import MatchingService
 
 from .fakes import NAMESPACE, QUEUE, World, activity_poll, begin_poll, settled, workflow_poll, ws
