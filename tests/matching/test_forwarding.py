@@ -96,7 +96,7 @@ async def test_an_arriving_task_that_nobody_wants_is_stored_in_time() -> None:
         await begin_poll(world.at(1))
         await world.at(1).add_task(world.task("a"))
         adding = asyncio.ensure_future(world.at(1).add_task(world.task("b")))
-        await pass_time(world, seconds=config.match_wait.total_seconds() + 0.05, step=0.05)
+        await pass_time(world, seconds=config.match_wait.total_seconds() + 0.1, step=0.05)
         await adding
         assert world.store.rows(key(1)) == [1]
         assert (await (await begin_poll(world.at(0)))).task_token == b"b"
