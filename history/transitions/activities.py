@@ -39,13 +39,14 @@ from history.apply.activities import TRANSIENT_EVENT_ID
 from history.events import add_event
 from history.failures import stored_failure
 from history.priorities import merged
-from history.records import ActivityItem, ExecutionInfo, TimerTask, TransferTask
+from history.records import ActivityItem, ExecutionInfo, TransferTask
 from history.state import Draft
 from history.transitions import standalone
 from history.transitions.build_ids import binding, build_of, started_stamp, waits_for_build
 from history.transitions.deadlines import activity_deadline, lower_deadline
 from history.transitions.retry import is_retryable, next_retry, requested_delay
 from history.transitions.rules import pause_by_rule
+from history.transitions.tasks import add_timer_task
 from history.transitions.workflow_tasks import schedule_workflow_task
 from history.workspace import Workspace
 
@@ -382,19 +383,8 @@ def wait_for_retry(draft: Draft, item: ActivityItem, *, delay: timedelta, reques
         return
     assert item.retry_at is not None
     put(draft, item)
-    info = draft.info
-    draft.timer_tasks.append(
-        TimerTask(
-            task_id=draft.work.next_task_id(),
-            kind="activityRetry",
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            due_at=item.retry_at,
-            command_sequence=item.scheduled_event_id,
-            attempt=item.attempt,
-            stamp=item.stamp,
-        )
+    add_timer_task(
+        draft, "activityRetry", item.retry_at, event_id=item.scheduled_event_id, attempt=item.attempt, stamp=item.stamp
     )
 
 

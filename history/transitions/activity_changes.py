@@ -21,13 +21,14 @@ from temporalio.api.workflowservice import v1 as ws
 
 from common.errors import FailedPrecondition, InvalidArgument, NotFound
 from common.protos import ZERO, from_duration
-from history.records import ActivityItem, TimerTask
+from history.records import ActivityItem
 from history.state import Draft
 from history.transitions.activities import dispatch_activity, put
 from history.transitions.activity_options import adjusted, merged, options_of, with_options
 from history.transitions.close import is_open
 from history.transitions.pause_info import paused, show_pauses, unpaused
 from history.transitions.retry import exponential
+from history.transitions.tasks import add_timer_task
 from history.validation import LONGEST
 from history.workspace import Workspace
 
@@ -135,20 +136,7 @@ def schedule_attempt(draft: Draft, item: ActivityItem, *, at: datetime) -> None:
         return
     item = replace(item, scheduled_at=at, retry_at=at)
     put(draft, item)
-    info = draft.info
-    draft.timer_tasks.append(
-        TimerTask(
-            task_id=draft.work.next_task_id(),
-            kind="activityRetry",
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            due_at=at,
-            command_sequence=item.scheduled_event_id,
-            attempt=item.attempt,
-            stamp=item.stamp,
-        )
-    )
+    add_timer_task(draft, "activityRetry", at, event_id=item.scheduled_event_id, attempt=item.attempt, stamp=item.stamp)
 
 
 # --- options

@@ -22,9 +22,10 @@ from temporalio.api.workflowservice.v1 import StartWorkflowExecutionRequest
 
 from common.protos import ZERO, duration, from_duration, timestamp
 from history.events import add_event
-from history.records import ExecutionInfo, ParentInfo, TimerTask
+from history.records import ExecutionInfo, ParentInfo
 from history.state import Draft
 from history.transitions.deadlines import lower_deadline
+from history.transitions.tasks import add_timer_task
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import schedule_first_workflow_task
 from history.validation import capped_task_timeout, run_timeout_within
@@ -116,16 +117,7 @@ def schedule_first_task(draft: Draft) -> None:
         # Early by the time until a worker takes the task: the start of it then has no indexed column to change.
         lower_deadline(draft, draft.work.now + info.task_timeout)
         return
-    draft.timer_tasks.append(
-        TimerTask(
-            task_id=draft.work.next_task_id(),
-            kind="workflowBackoff",
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            due_at=info.execution_time,
-        )
-    )
+    add_timer_task(draft, "workflowBackoff", info.execution_time)
 
 
 def first_run_attributes(

@@ -34,8 +34,9 @@ from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
 from common.errors import FailedPrecondition
 from history.config import HistoryConfig
 from history.failures import stored_failure
-from history.records import CallbackItem, TimerTask, TransferTask
+from history.records import CallbackItem
 from history.state import Draft
+from history.transitions.tasks import add_timer_task, add_transfer_task
 from history.workspace import Workspace
 
 BACKOFF_COEFFICIENT = 2
@@ -104,20 +105,8 @@ def reject_callbacks(draft: Draft, update_id: str, failure: Failure) -> None:
 
 
 def _schedule(draft: Draft, item: CallbackItem) -> None:
-    info = draft.info
     draft.callbacks[item.number] = replace(item, state="scheduled", next_attempt_at=None)
-    draft.transfer_tasks.append(
-        TransferTask(
-            task_id=draft.work.next_task_id(),
-            kind="invokeCallback",
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            event_id=item.number,
-            attempt=item.attempt,
-            available_at=draft.work.now,
-        )
-    )
+    add_transfer_task(draft, "invokeCallback", item.number, attempt=item.attempt)
 
 
 def record_attempt(
@@ -180,19 +169,7 @@ def _tried(draft: Draft | None, attempt: Attempt) -> CallbackItem | None:
 
 
 def _arm(draft: Draft, item: CallbackItem, due_at: datetime) -> None:
-    info = draft.info
-    draft.timer_tasks.append(
-        TimerTask(
-            task_id=draft.work.next_task_id(),
-            kind="callbackRetry",
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            due_at=due_at,
-            command_sequence=item.number,
-            attempt=item.attempt,
-        )
-    )
+    add_timer_task(draft, "callbackRetry", due_at, event_id=item.number, attempt=item.attempt)
 
 
 def _failure(message: str, *, non_retryable: bool) -> Failure | None:

@@ -37,10 +37,11 @@ from temporalio.api.history.v1 import (
 from common.contracts.history import ChildClosed, OrphanedChild
 from common.errors import NotFound
 from history.events import add_event
-from history.records import ChildItem, TransferTask
+from history.records import ChildItem
 from history.state import Draft
 from history.transitions.begin import schedule_first_task
 from history.transitions.close import SERVER_IDENTITY, is_open
+from history.transitions.tasks import add_transfer_task
 from history.transitions.terminate import terminate_run
 from history.transitions.workflow_tasks import schedule_first_workflow_task, schedule_workflow_task
 from history.workspace import Workspace
@@ -53,18 +54,7 @@ NO_CHILD = "Pending child execution not found."
 
 def dispatch_start(draft: Draft, item: ChildItem) -> None:
     """Have the child started; also for one whose start is recorded, so that it gets its first task."""
-    info = draft.info
-    draft.transfer_tasks.append(
-        TransferTask(
-            task_id=draft.work.next_task_id(),
-            kind="startChild",
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            event_id=item.initiated_event_id,
-            available_at=draft.work.now,
-        )
-    )
+    add_transfer_task(draft, "startChild", item.initiated_event_id)
 
 
 def record_started(work: Workspace, run_id: str, *, initiated: HistoryEvent, child_run_id: str) -> Recorded:

@@ -19,9 +19,9 @@ from temporalio.api.enums.v1 import EventType, WorkflowExecutionStatus, Workflow
 from temporalio.api.history.v1 import HistoryEvent
 
 from history.events import add_event, flush_buffered
-from history.records import TransferTask
 from history.state import Draft
 from history.transitions.callbacks import schedule_callbacks, schedule_update_callbacks
+from history.transitions.tasks import add_transfer_task
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import fail_workflow_task
 
@@ -81,17 +81,7 @@ def close_run(draft: Draft, attributes: Message, *, links: Iterable[Link] = ()) 
     elif not is_reset(event):
         schedule_callbacks(draft)
     if must_tell_others(draft):
-        draft.transfer_tasks.append(
-            TransferTask(
-                task_id=draft.work.next_task_id(),
-                kind="closeExecution",
-                namespace=info.namespace,
-                workflow_id=info.workflow_id,
-                run_id=info.run_id,
-                event_id=event.event_id,
-                available_at=draft.work.now,
-            )
-        )
+        add_transfer_task(draft, "closeExecution", event.event_id)
     return event
 
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from history.records import TransferTask, VisibilityIntent
+from history.records import VisibilityIntent
 from history.state import Draft
 from history.transitions.callbacks import untried
 from history.transitions.close import SERVER_IDENTITY, is_open, must_tell_others
+from history.transitions.tasks import add_transfer_task
 from history.transitions.terminate import terminate_run
 from history.workspace import Workspace
 
@@ -31,19 +32,8 @@ def delete_workflow(work: Workspace, *, run_id: str) -> None:
     if not must_tell_others(draft):
         delete_when_told(draft)
         return
-    info = draft.info
     draft.transfer_tasks = [task for task in draft.transfer_tasks if task.kind != "closeExecution"]
-    draft.transfer_tasks.append(
-        TransferTask(
-            task_id=work.next_task_id(),
-            kind="deleteExecution",
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            event_id=info.close_event_id,
-            available_at=work.now,
-        )
-    )
+    add_transfer_task(draft, "deleteExecution", draft.info.close_event_id)
 
 
 def delete_when_told(draft: Draft) -> None:

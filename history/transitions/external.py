@@ -24,9 +24,9 @@ from temporalio.api.history.v1 import (
 
 from common.protos import attributes_of
 from history.events import add_event
-from history.records import TransferTask
 from history.state import Draft
 from history.transitions.close import is_open
+from history.transitions.tasks import add_transfer_task
 from history.transitions.workflow_tasks import schedule_workflow_task
 from history.workspace import Workspace
 
@@ -59,26 +59,11 @@ SENDINGS: dict[int, Sending] = {
 
 
 def dispatch_signal(draft: Draft, initiated_event_id: int) -> None:
-    _dispatch(draft, "signalExternal", initiated_event_id)
+    add_transfer_task(draft, "signalExternal", initiated_event_id)
 
 
 def dispatch_cancel(draft: Draft, initiated_event_id: int) -> None:
-    _dispatch(draft, "cancelExternal", initiated_event_id)
-
-
-def _dispatch(draft: Draft, kind: Literal["signalExternal", "cancelExternal"], initiated_event_id: int) -> None:
-    info = draft.info
-    draft.transfer_tasks.append(
-        TransferTask(
-            task_id=draft.work.next_task_id(),
-            kind=kind,
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            event_id=initiated_event_id,
-            available_at=draft.work.now,
-        )
-    )
+    add_transfer_task(draft, "cancelExternal", initiated_event_id)
 
 
 def record_sent(work: Workspace, run_id: str, *, initiated: HistoryEvent, cause: int | None = None) -> None:

@@ -46,11 +46,12 @@ from common.errors import NotFound
 from history.config import HistoryConfig
 from history.events import add_event
 from history.failures import stored_failure
-from history.records import NexusCancellation, NexusOperationItem, TimerKind, TimerTask, TransferKind, TransferTask
+from history.records import NexusCancellation, NexusOperationItem, TimerKind, TimerTask
 from history.state import Draft
 from history.transitions import standalone_operations as standalone
 from history.transitions.close import is_open
 from history.transitions.deadlines import Timeout, lower_deadline, operation_timeouts
+from history.transitions.tasks import add_timer_task, add_transfer_task
 from history.transitions.workflow_tasks import schedule_workflow_task
 from history.workspace import Workspace
 
@@ -85,7 +86,7 @@ class CallResult(Struct, kw_only=True):
 
 
 def dispatch_start(draft: Draft, item: NexusOperationItem) -> None:
-    _dispatch(draft, "startNexusOperation", item, item.attempt)
+    add_transfer_task(draft, "startNexusOperation", item.scheduled_event_id, attempt=item.attempt)
     for when, _ in operation_timeouts(item):
         lower_deadline(draft, when)
 
@@ -93,23 +94,8 @@ def dispatch_start(draft: Draft, item: NexusOperationItem) -> None:
 def dispatch_cancel(draft: Draft, item: NexusOperationItem) -> None:
     """Nothing when the operation is not to be canceled now."""
     if item.cancellation is not None and item.cancellation.state == "scheduled":
-        _dispatch(draft, "cancelNexusOperation", item, item.cancellation.attempt)
-
-
-def _dispatch(draft: Draft, kind: TransferKind, item: NexusOperationItem, attempt: int) -> None:
-    info = draft.info
-    draft.transfer_tasks.append(
-        TransferTask(
-            task_id=draft.work.next_task_id(),
-            kind=kind,
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            event_id=item.scheduled_event_id,
-            attempt=attempt,
-            available_at=draft.work.now,
-        )
-    )
+        attempt = item.cancellation.attempt
+        add_transfer_task(draft, "cancelNexusOperation", item.scheduled_event_id, attempt=attempt)
 
 
 def rearm(draft: Draft) -> None:
@@ -135,7 +121,7 @@ def record_start(work: Workspace, attempt: Attempt, result: CallResult, *, jitte
         due = work.now + backoff(tried.attempt, config=work.config, jitter=jitter)
         tried = replace(tried, state="backingOff", next_attempt_at=due, last_failure=stored_failure(result.failure))
         draft.nexus_operations[item.scheduled_event_id] = tried
-        _arm(draft, "nexusStartRetry", item, due, tried.attempt)
+        add_timer_task(draft, "nexusStartRetry", due, event_id=item.scheduled_event_id, attempt=tried.attempt)
         standalone.note_change(draft)
         return
     if result.state == "started":
@@ -254,7 +240,7 @@ def retry_start(draft: Draft, task: TimerTask) -> None:
     item = replace(item, state="scheduled", next_attempt_at=None)
     draft.nexus_operations[item.scheduled_event_id] = item
     standalone.note_change(draft)
-    _dispatch(draft, "startNexusOperation", item, item.attempt)
+    add_transfer_task(draft, "startNexusOperation", item.scheduled_event_id, attempt=item.attempt)
 
 
 # --- canceling
@@ -278,7 +264,7 @@ def record_cancel(work: Workspace, attempt: Attempt, result: CallResult, *, jitt
             next_attempt_at=due,
         )
         draft.nexus_operations[item.scheduled_event_id] = replace(item, cancellation=asked)
-        _arm(draft, "nexusCancelRetry", item, due, tried)
+        add_timer_task(draft, "nexusCancelRetry", due, event_id=item.scheduled_event_id, attempt=tried)
         standalone.note_change(draft)
         return
     if draft.info.archetype:
@@ -317,7 +303,8 @@ def put_off(work: Workspace, attempt: Attempt, *, until: datetime, cancel: bool)
     draft = work.find(attempt.run_id)
     item = _canceling(draft, attempt)[0] if cancel else _tried(draft, attempt)
     if draft is not None and item is not None:
-        _arm(draft, "nexusCancelRetry" if cancel else "nexusStartRetry", item, until, attempt.attempt)
+        kind: TimerKind = "nexusCancelRetry" if cancel else "nexusStartRetry"
+        add_timer_task(draft, kind, until, event_id=item.scheduled_event_id, attempt=attempt.attempt)
 
 
 def backoff(attempt: int, *, config: HistoryConfig, jitter: float) -> timedelta:
@@ -341,22 +328,6 @@ def _canceling(
     if item is None or asked is None or asked.state != "scheduled" or asked.attempt != attempt.attempt:
         return None, None
     return item, asked
-
-
-def _arm(draft: Draft, kind: TimerKind, item: NexusOperationItem, due_at: datetime, attempt: int) -> None:
-    info = draft.info
-    draft.timer_tasks.append(
-        TimerTask(
-            task_id=draft.work.next_task_id(),
-            kind=kind,
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            run_id=info.run_id,
-            due_at=due_at,
-            command_sequence=item.scheduled_event_id,
-            attempt=attempt,
-        )
-    )
 
 
 # --- ends
