@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from temporalio.api.deployment.v1 import VersionMetadata, WorkerDeploymentVersion
+from temporalio.api.deployment.v1 import RoutingConfig, VersionMetadata, WorkerDeploymentVersion
 from temporalio.api.workflowservice import v1 as ws
 
 from common.clock import EPOCH
@@ -121,62 +122,71 @@ class Deployments(DeploymentRows):
         self, request: ws.SetWorkerDeploymentCurrentVersionRequest
     ) -> ws.SetWorkerDeploymentCurrentVersionResponse:
         asked = _asked(request)
-        answer = ws.SetWorkerDeploymentCurrentVersionResponse()
 
         def change(record: DeploymentRecord) -> None:
-            _previous_current(answer, record)
             routing_changes.set_current(record, asked, now=self._clock.now(), config=self._config)
 
         async def check(record: DeploymentRecord) -> None:
-            trial = copy.deepcopy(record)
-            routing_changes.set_current(trial, asked, now=self._clock.now(), config=self._config)
             await self._check_queues(record, asked, asked.build_id, "current")
 
-        try:
-            record, _ = await self.change(
-                namespace=request.namespace,
-                name=request.deployment_name,
-                change=change,
-                create=self._create(asked),
-                before=check,
-            )
-        except Unchanged:
-            record = await self.load(namespace=request.namespace, name=request.deployment_name)
-            _previous_current(answer, record)
-        answer.conflict_token = record.conflict_token
-        return answer
+        record, before = await self._route(request, asked, change=change, check=check)
+        return ws.SetWorkerDeploymentCurrentVersionResponse(
+            conflict_token=record.conflict_token,
+            previous_version=before.current_version,
+            previous_deployment_version=current_of(before),
+        )
 
     async def set_ramping(
         self, request: ws.SetWorkerDeploymentRampingVersionRequest
     ) -> ws.SetWorkerDeploymentRampingVersionResponse:
         asked = _asked(request)
-        to = _ramp_target(request)
-        answer = ws.SetWorkerDeploymentRampingVersionResponse()
-        given = {"to": to, "percentage": request.percentage, "now": self._clock.now(), "config": self._config}
+        # None ends the ramp: no build id and no percentage.
+        to = None if not request.build_id and not request.percentage else request.build_id
 
         def change(record: DeploymentRecord) -> None:
-            _previous_ramping(answer, record)
-            routing_changes.set_ramping(record, asked, **given)  # type: ignore[arg-type]
+            routing_changes.set_ramping(
+                record, asked, to=to, percentage=request.percentage, now=self._clock.now(), config=self._config
+            )
 
         async def check(record: DeploymentRecord) -> None:
-            trial = copy.deepcopy(record)
-            routing_changes.set_ramping(trial, asked, **given)  # type: ignore[arg-type]
             if to and not routing_changes.is_ramping_to(record.routing, to):
                 await self._check_queues(record, asked, to, "ramping")
 
+        record, before = await self._route(request, asked, change=change, check=check)
+        return ws.SetWorkerDeploymentRampingVersionResponse(
+            conflict_token=record.conflict_token,
+            previous_version=before.ramping_version,
+            previous_percentage=before.ramping_version_percentage,
+            previous_deployment_version=ramping_of(before),
+        )
+
+    async def _route(
+        self,
+        request: ws.SetWorkerDeploymentCurrentVersionRequest | ws.SetWorkerDeploymentRampingVersionRequest,
+        asked: routing_changes.Asked,
+        *,
+        change: Callable[[DeploymentRecord], None],
+        check: Callable[[DeploymentRecord], Awaitable[None]],
+    ) -> tuple[DeploymentRecord, RoutingConfig]:
+        """The changed row, and the routing before. `check` may ask the queues, once `change` is known to be possible."""
+
+        def routed(record: DeploymentRecord) -> RoutingConfig:
+            before = record.routing
+            change(record)
+            return before
+
+        async def possible(record: DeploymentRecord) -> None:
+            change(copy.deepcopy(record))
+            await check(record)
+
+        namespace, name = request.namespace, request.deployment_name
         try:
-            record, _ = await self.change(
-                namespace=request.namespace,
-                name=request.deployment_name,
-                change=change,
-                create=self._create(asked),
-                before=check,
+            return await self.change(
+                namespace=namespace, name=name, change=routed, create=self._create(asked), before=possible
             )
         except Unchanged:
-            record = await self.load(namespace=request.namespace, name=request.deployment_name)
-            _previous_ramping(answer, record)
-        answer.conflict_token = record.conflict_token
-        return answer
+            record = await self.load(namespace=namespace, name=name)
+            return record, record.routing
 
     @staticmethod
     def _create(asked: routing_changes.Asked) -> str | None:
@@ -312,26 +322,6 @@ def _asked(request: Any) -> routing_changes.Asked:
         ignore_missing=request.ignore_missing_task_queues,
         allow_no_pollers=request.allow_no_pollers,
     )
-
-
-def _ramp_target(request: ws.SetWorkerDeploymentRampingVersionRequest) -> str | None:
-    """None ends the ramp: no build id and no percentage."""
-    return None if not request.build_id and not request.percentage else request.build_id
-
-
-def _previous_current(answer: ws.SetWorkerDeploymentCurrentVersionResponse, record: DeploymentRecord) -> None:
-    answer.previous_version = record.routing.current_version
-    answer.ClearField("previous_deployment_version")
-    if (current := current_of(record.routing)) is not None:
-        answer.previous_deployment_version.CopyFrom(current)
-
-
-def _previous_ramping(answer: ws.SetWorkerDeploymentRampingVersionResponse, record: DeploymentRecord) -> None:
-    answer.previous_version = record.routing.ramping_version
-    answer.previous_percentage = record.routing.ramping_version_percentage
-    answer.ClearField("previous_deployment_version")
-    if (ramping := ramping_of(record.routing)) is not None:
-        answer.previous_deployment_version.CopyFrom(ramping)
 
 
 def _place(token: bytes) -> tuple[datetime, str] | None:
