@@ -6,10 +6,11 @@ Source: upstream's common/nexus/nexusrpc/client.go and the handler errors of Nex
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+
+from history.http_posts import Answer
 
 TYPES = {
     400: "BAD_REQUEST",
@@ -33,18 +34,19 @@ class Fault(Struct, kw_only=True, frozen=True):
     retryable: bool
 
 
-def fault_of(*, status: int, reason: str, headers: Mapping[str, str], body: bytes) -> Fault | None:
+def fault_of(answer: Answer) -> Fault | None:
     """None when the callback was taken. Says the answer what kind of error it is, in its body or by its status, that
     decides whether it is tried again, unless it says that as well; any other answer is one that may be better next time."""
+    status = answer.status
     if 200 <= status < 300:
         return None
-    failure = _json_failure(headers, body)
+    failure = _json_failure(answer)
     metadata = failure.get("metadata")
     if isinstance(metadata, dict) and metadata.get("type") == HANDLER_ERROR:
         return _handler_error(failure)
     if status in TYPES:
-        return _typed(TYPES[status], retryable=_retryable_header(headers))
-    message = f'unexpected response status: "{status} {reason}"'
+        return _typed(TYPES[status], retryable=_retryable_header(answer))
+    message = f'unexpected response status: "{status} {answer.reason}"'
     if isinstance(failure.get("message"), str) and failure["message"]:
         message += f": {failure['message']}"
     return Fault(message=message, retryable=True)
@@ -66,15 +68,15 @@ def _typed(kind: str, *, message: str = "", retryable: bool | None) -> Fault:
     return Fault(message=text, retryable=kind not in FINAL if retryable is None else retryable)
 
 
-def _json_failure(headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
-    if headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
+def _json_failure(answer: Answer) -> dict[str, Any]:
+    if answer.header("content-type").partition(";")[0].strip().lower() != "application/json":
         return {}
     try:
-        failure = json.loads(body)
+        failure = json.loads(answer.body)
     except ValueError:
         return {}
     return failure if isinstance(failure, dict) else {}
 
 
-def _retryable_header(headers: Mapping[str, str]) -> bool | None:
-    return {"true": True, "false": False}.get(headers.get("Nexus-Request-Retryable", "").lower())
+def _retryable_header(answer: Answer) -> bool | None:
+    return {"true": True, "false": False}.get(answer.header("nexus-request-retryable").lower())

@@ -33,8 +33,8 @@ from common.nexus_reading import (
     unwrapped,
 )
 from history.callbacks.responses import TYPES
+from history.http_posts import Answer, PostFailed
 from history.nexus import calls
-from history.nexus.http import Answer, CallFailed
 from history.records import ExecutionInfo, NexusEndpointRecord, NexusOperationItem
 from history.transitions.nexus import CallResult
 
@@ -71,7 +71,7 @@ async def start_external(
     url = f"{_operation_url(endpoint, item)}?{query}"
     try:
         answer = await engine.nexus_http.post(url, headers=headers, body=content.data, within=within)
-    except CallFailed as error:
+    except PostFailed as error:
         return calls.call_error(str(error), retryable=True)
     try:
         return _start_result(engine, answer)
@@ -96,7 +96,7 @@ async def cancel_external(
     url = f"{_operation_url(endpoint, item)}/cancel"
     try:
         answer = await engine.nexus_http.post(url, headers=headers, body=b"", within=within)
-    except CallFailed as error:
+    except PostFailed as error:
         return calls.call_error(str(error), retryable=True)
     return CallResult(state="completed") if answer.status == 202 else _handler_error(answer)
 

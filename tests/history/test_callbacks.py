@@ -18,6 +18,7 @@ from history.callbacks.completion import CompletionRequest, completion_request
 from history.callbacks.destinations import BUSY_FOR, OPEN_FOR, Destinations, HeldBack, destination_of
 from history.callbacks.responses import Fault, fault_of
 from history.config import HistoryConfig
+from history.http_posts import Answer
 from history.records import CallbackItem, TransferTask
 from history.transitions.callbacks import Attempt, backoff, put_off, record_attempt
 from history.transitions.delete import delete_expired, delete_run, delete_workflow
@@ -360,7 +361,8 @@ JSON = {"Content-Type": "application/json; charset=utf-8"}
     ],
 )
 def test_what_an_answer_means(status: int, headers: dict[str, str], body: bytes, fault: Fault | None) -> None:
-    assert fault_of(status=status, reason="Why", headers=headers, body=body) == fault
+    found = {name.lower(): [value] for name, value in headers.items()}
+    assert fault_of(Answer(status=status, reason="Why", headers=found, body=body)) == fault
 
 
 # --- destinations
