@@ -36,9 +36,25 @@ class Clock(Protocol):
         """Call `callback` on the event loop at `when`, at once when that has passed."""
         ...
 
+    def alarm_at(self, when: datetime, callback: Callable[[], None]) -> TimerHandle:
+        """As `call_at`, for what users wait for: timers, timeouts, back-offs, schedules. Where time can be skipped
+        (`common.skipping_clock`) these come sooner, and only these: all other waits are the server's own, and last as long as
+        they say."""
+        ...
+
     async def sleep_until(self, when: datetime) -> None: ...
 
     async def sleep(self, delay: timedelta) -> None: ...
+
+
+async def alarm(clock: Clock, when: datetime) -> None:
+    """Waits for an alarm of the clock."""
+    rung: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    handle = clock.alarm_at(when, lambda: None if rung.done() else rung.set_result(None))
+    try:
+        await rung
+    finally:
+        handle.cancel()
 
 
 class RealClock:
@@ -53,6 +69,8 @@ class RealClock:
     def call_at(self, when: datetime, callback: Callable[[], None]) -> TimerHandle:
         # Far deadlines are re-armed daily: an event loop refuses delays beyond about a hundred days on some platforms.
         return _RealTimer(clock=self, when=when, callback=callback)
+
+    alarm_at = call_at
 
     async def sleep_until(self, when: datetime) -> None:
         await self.sleep(when - self.now())
@@ -117,6 +135,8 @@ class ManualClock:
         if when <= self._now:
             asyncio.get_running_loop().call_soon(self._run_due)
         return timer
+
+    alarm_at = call_at
 
     def next_due(self) -> datetime | None:
         """When the earliest armed callback is due; None when none is."""

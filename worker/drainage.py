@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from common.clock import Clock
+from common.clock import Clock, alarm
 from common.contracts.matching import MatchingClient
 from common.contracts.visibility import VisibilityClient
 from common.errors import TemporalError
@@ -61,7 +61,7 @@ class DrainageLoop(Service):
 
     async def _run(self) -> None:
         while True:
-            await self._clock.sleep(EVERY)
+            await alarm(self._clock, self._clock.now() + EVERY)
             if self._runs():
                 await self.look()
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 
-from common.clock import Clock
+from common.clock import Clock, alarm
 from common.contracts.batches import BatchClient
 from common.contracts.history import DeleteExpired, HistoryClient
 from common.errors import TemporalError
@@ -68,7 +68,7 @@ class RetentionLoop(Service):
 
     async def _run(self) -> None:
         while True:
-            await self._clock.sleep(self._every)
+            await alarm(self._clock, self._clock.now() + self._every)
             await self.sweep()
 
     async def sweep(self) -> int:

@@ -341,6 +341,8 @@ def _adopt_run(run_id: str, stack: list[Draft], shard: Shard, cache: RunCache, c
     deadline = None if top.deleted else earliest_deadline(info, top.speculative_task)
     if deadline != before:
         committed.deadlines.append((info.namespace, info.workflow_id, run_id, deadline))
+    if cache.on_adopted is not None:
+        cache.on_adopted(run_id, None if top.deleted else cached.state)
     if top.deleted:
         cache.drop(run_id)
         return

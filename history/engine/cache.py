@@ -100,6 +100,8 @@ class RunCache:
         self._bytes = 0
         self.hits = 0
         self.misses = 0
+        self.on_adopted: Callable[[str, ExecutionState | None], None] | None = None
+        """Called for each run that a commit has changed, with its run id and its state then; None: it is deleted."""
 
     def __len__(self) -> int:
         return len(self._runs)

@@ -109,6 +109,11 @@ class Committer(Service):
         """Operations in the queue."""
         return len(self._queue)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything waits or is being committed."""
+        return self._wake.is_set()
+
     def submit(self, operation: Operation) -> None:
         """Queue an operation; its `answer` is set once it is durable. Raises RESOURCE_EXHAUSTED when the queue is full."""
         if len(self._queue) >= QUEUE_LIMIT:

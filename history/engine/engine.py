@@ -144,6 +144,15 @@ class Engine(Service):
         """The one writer of the database that holds the shard."""
         return self.committers[self._databases.get(shard_id, "default")]
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a commit, a load or a hand-over to somebody else is under way."""
+        return (
+            bool(self._tasks)
+            or any(committer.is_busy for committer in self.committers.values())
+            or any(shard.transfer.waiting for shard in self.shards.values())
+        )
+
     def spawn(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
         """Run a coroutine in the background; it is cancelled and awaited when the engine stops."""
         task = asyncio.get_running_loop().create_task(work, name=name)

@@ -116,7 +116,7 @@ class TimerProcessor(Service):
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_at = when
-        self._alarm = self._engine.clock.call_at(when, self._ring)
+        self._alarm = self._engine.clock.alarm_at(when, self._ring)
 
     def _ring(self) -> None:
         self._alarm = self._alarm_at = None

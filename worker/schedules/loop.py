@@ -63,6 +63,11 @@ class ScheduleLoop(Service):
         if tasks:
             await asyncio.wait(tasks)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether any schedule is being seen to."""
+        return bool(self._running)
+
     def wake(self) -> None:
         self._changed.set()
 
@@ -91,7 +96,7 @@ class ScheduleLoop(Service):
         if self._others:
             again = self._clock.now() + AGAIN_AFTER
             at = again if at is None else min(at, again)
-        timer = None if at is None else self._clock.call_at(at, self._changed.set)
+        timer = None if at is None else self._clock.alarm_at(at, self._changed.set)
         try:
             await self._changed.wait()
         finally:
