@@ -18,12 +18,14 @@ from common.contracts.matching import MatchingClient
 from common.contracts.schedules import ScheduleClient
 from common.contracts.visibility import VisibilityClient
 from common.service import Service
+from common.time_skipping import TimeSkipping
 from frontend.config import FrontendConfig
 from frontend.handlers import TemporalHandlers
 from frontend.http.service import HttpPort
 from frontend.methods import SERVICES
 from frontend.namespace_removal import finish_all_removals
 from frontend.services import Frontend
+from frontend.time_skipping import TEST_SERVICE, CallCounter, TestServiceHandlers
 from history.namespaces import NamespaceRegistry
 from history.nexus_endpoints import NexusEndpoints
 
@@ -31,12 +33,11 @@ log = logging.getLogger(__name__)
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-_HEALTH_NAMES = ("", *(service.full_name for service in SERVICES))
 
 
 class FrontendServer(Service):
     """Listens on `address` (HOST:PORT; port 0 takes a free one) from `start` to `stop`, and on `http` (host and port; see
-    HttpPort) if it is to serve that too.
+    HttpPort) if it is to serve that too. With `time` it also serves TestService, by which clients have time skipped.
 
     `start` raises OSError when the address can't be listened on. `stop` ends long polls with empty answers, gives calls in
     flight `config.stop_grace`, and cancels what is left.
@@ -55,8 +56,11 @@ class FrontendServer(Service):
         config: FrontendConfig,
         address: str,
         http: tuple[str, int | None] | None = None,
+        time: TimeSkipping | None = None,
     ) -> None:
         super().__init__(name="frontend")
+        self._time = time
+        self._names = [service.full_name for service in (SERVICES if time is None else (*SERVICES, TEST_SERVICE))]
         self._wanted_address = address
         self._server: grpc.aio.Server | None = None
         self._removals: asyncio.Task[None] | None = None
@@ -79,10 +83,14 @@ class FrontendServer(Service):
             return
         await self.frontend.namespaces.start()
         self.frontend.polls.begin()
-        server = grpc.aio.server(options=_options(self.frontend.config))
+        time = self._time
+        counters = None if time is None else [CallCounter(time)]
+        server = grpc.aio.server(options=_options(self.frontend.config), interceptors=counters)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        names = [service.full_name for service in SERVICES]
-        reflection.enable_server_reflection([*names, *_infrastructure_services()], server)
+        reflection.enable_server_reflection([*self._names, *_infrastructure_services()], server)
+        if time is not None:
+            limit = self.frontend.config.error_message_limit
+            server.add_generic_rpc_handlers((TestServiceHandlers(time, message_limit=limit),))
         server.add_generic_rpc_handlers((TemporalHandlers(self.frontend),))
         self.frontend.address = _listen(server, self._wanted_address)
         await server.start()
@@ -119,7 +127,7 @@ class FrontendServer(Service):
             log.exception("deleted namespaces could not be looked up; the next start tries again")
 
     async def _set_health(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
-        for name in _HEALTH_NAMES:
+        for name in ("", *self._names):
             await self._health.set(name, status)
 
 

@@ -9,11 +9,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from msgspec.structs import replace
 
 from common.clock import Clock, RealClock
 from common.database import Database, open_database
 from common.rpc import HISTORY, HISTORY_INSPECT, MATCHING, MATCHING_INSPECT, Contract
 from common.service import OnFailure, Service, ServiceGroup
+from common.skipping_clock import SkippingClock
+from common.time_skipping import TimeSkipping
+from tinytemporal_site import time_skipping
 from tinytemporal_site.cluster import Cluster, QueuePlacement
 from tinytemporal_site.roles import ROLES
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from history.engine.engine import Engine
     from matching.service import MatchingService
     from tinytemporal_site.console.live import Services as LiveServices
+    from worker.schedules.loop import ScheduleLoop
 
 
 class Part(Service):
@@ -52,10 +57,15 @@ def build_server(
     host: str,
     on_failure: OnFailure | None = None,
     clock: Clock | None = None,
+    time_locks: int = 1,
 ) -> Service:
-    """The given roles of one process as one service: database first, web last; stopped in reverse."""
+    """The given roles of one process as one service: database first, web last; stopped in reverse. With TIME_SKIPPING time
+    begins under so many locks; raises ImproperlyConfigured when roles are missing then."""
+    if settings.TIME_SKIPPING:
+        time_skipping.check_roles(roles)
+        clock = clock or SkippingClock()
     clock = clock or RealClock()
-    process = Process(roles=roles - {"web"}, host=host, on_failure=on_failure, clock=clock)
+    process = Process(roles=roles - {"web"}, host=host, on_failure=on_failure, clock=clock, time_locks=time_locks)
     members: list[Service] = []
     if roles != {"web"}:
         members += process.members()
@@ -92,7 +102,9 @@ def database_of_visibility(opened: dict[str, Database] | None = None) -> Databas
 class Process:
     """What one process runs: its roles' services, tied to each other here and to those of other processes by routers."""
 
-    def __init__(self, *, roles: frozenset[str], host: str, on_failure: OnFailure | None, clock: Clock) -> None:
+    def __init__(
+        self, *, roles: frozenset[str], host: str, on_failure: OnFailure | None, clock: Clock, time_locks: int = 1
+    ) -> None:
         from history.config import HistoryConfig
         from history.namespaces import NamespaceRegistry
         from history.nexus_endpoints import NexusEndpoints
@@ -107,10 +119,12 @@ class Process:
         self.host = host
         self.on_failure = on_failure
         self.clock = clock
+        self.time = TimeSkipping(clock=clock, locks=time_locks) if isinstance(clock, SkippingClock) else None
         self.databases: dict[str, Database] = {"default": open_database()}
         database = self.databases["default"]
         self.cluster = Cluster(host=host, roles=roles, database=database, clock=clock)
-        self.namespaces = NamespaceRegistry(store=open_namespace_store(database), clock=clock)
+        kept: dict[str, Any] = {} if self.time is None else {"default_retention": time_skipping.RETENTION}
+        self.namespaces = NamespaceRegistry(store=open_namespace_store(database), clock=clock, **kept)
         self.endpoints = NexusEndpoints(store=open_nexus_endpoint_store(database), clock=clock)
         self.visibility = open_visibility_store(database_of_visibility(self.databases))
         self.batches = BatchStore(database=database, clock=clock)
@@ -122,6 +136,9 @@ class Process:
             long_poll=timedelta(seconds=20),
             nexus_callback_url=settings.NEXUS_CALLBACK_URL,
         )
+        if self.time is not None:
+            # The read model's writes are waited for before time is skipped: gathering would make each skip longer.
+            self.history_config = replace(self.history_config, visibility_gather=timedelta())
         links: dict[str, Any] = {
             "membership": self.cluster.membership,
             "channels": self.cluster.channels,
@@ -231,6 +248,7 @@ class Process:
             ),
             address=f"{settings.BIND_ADDRESS}:{settings.FRONTEND_PORT}",
             http=None if settings.HTTP_PORT == "off" else (settings.BIND_ADDRESS, settings.HTTP_PORT),
+            time=self.time,
         )
 
     def _worker(self) -> Service:
@@ -244,9 +262,10 @@ class Process:
             sweeps=self.cluster.sweeps_shard,
             batches=self.batches,
         )
-        return ServiceGroup(
-            name="worker", members=[retention, self._batch_loop(), self._schedule_loop(), self._drainage_loop()]
-        )
+        schedules = self._schedule_loop()
+        if self.time is not None and self.engine is not None:
+            time_skipping.watch(self.time, engine=self.engine, schedules=schedules, store=self.schedule_store)
+        return ServiceGroup(name="worker", members=[retention, self._batch_loop(), schedules, self._drainage_loop()])
 
     def _drainage_loop(self) -> Service:
         from matching.store import open_deployment_store
@@ -288,7 +307,7 @@ class Process:
         self.cluster.membership.subscribe(loop.wake)
         return loop
 
-    def _schedule_loop(self) -> Service:
+    def _schedule_loop(self) -> ScheduleLoop:
         from worker.schedules.loop import ScheduleLoop
         from worker.schedules.runner import ScheduleRunner
 
@@ -353,6 +372,8 @@ class Process:
             found.append(self.frontend)
         if self.worker is not None:
             found.append(self.worker)
+        if self.time is not None:
+            found.append(self.time)
         return found
 
     async def _depart(self) -> None:

@@ -63,6 +63,8 @@ SUGGEST_CONTINUE_AS_NEW_EVENTS = environment.read_int(
     env, name="SUGGEST_CONTINUE_AS_NEW_EVENTS", default=4096, least=1, most=51200
 )
 WORKFLOW_RULES = environment.read_bool(env, name="WORKFLOW_RULES", default=False)
+# For users' tests: time can be moved ahead, by TestService and by SDKs' test environments.
+TIME_SKIPPING = environment.read_bool(env, name="TIME_SKIPPING", default=False)
 
 # Where completion callbacks may go: patterns of HOST or HOST:PORT with `*`, before one `http://` to allow calls without TLS.
 CALLBACK_ALLOWED_ADDRESSES = environment.read_callback_addresses(env, name="CALLBACK_ALLOWED_ADDRESSES")

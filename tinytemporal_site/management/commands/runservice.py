@@ -28,10 +28,17 @@ class Command(BaseCommand):
         parser.add_argument("roles", nargs="*", choices=[*known, []], metavar="ROLE", help=", ".join(known))
         parser.add_argument("--host", default=default_host(), help="this process's name in leases and membership")
         parser.add_argument(
+            "--time-skipping",
+            action="store_true",
+            help="for tests: let clients move time ahead (as TIME_SKIPPING=true)",
+        )
+        parser.add_argument(
             "--ready-fd", type=int, metavar="N", help="write one line of JSON to this descriptor once everything runs"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["time_skipping"]:
+            settings.TIME_SKIPPING = True
         with memory_database_kept():
             require_schema()
             self.run(chosen_roles(options["roles"]), host=options["host"], ready_fd=options["ready_fd"])
