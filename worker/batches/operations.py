@@ -10,15 +10,14 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType, ResetType
-from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice import v1 as ws
 
 from common.archetypes import archetype_of
 from common.clock import Clock
 from common.contracts.batches import ON_ACTIVITIES, BatchRecord
 from common.contracts.history import HistoryClient
-from common.errors import FailedPrecondition, InvalidArgument
+from common.errors import InvalidArgument
+from worker.batches.reset_targets import reset_target
 
 OPEN_ONLY = frozenset(
     (
@@ -34,11 +33,7 @@ OPEN_ONLY = frozenset(
     )
 )
 """Operations whose query finds only open executions."""
-HISTORY_PAGE = 1_000
 NIL = UUID(int=0)
-
-_COMPLETED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-_SCHEDULED = EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED
 
 
 class Operations:
@@ -118,16 +113,14 @@ class Operations:
 
     async def _reset(self, batch: BatchRecord, execution: WorkflowExecution) -> None:
         operation = batch.request.reset_operation
-        wanted = request_id(batch, "reset", execution)
         options = operation.options if operation.HasField("options") else None
-        target = WorkflowExecution(workflow_id=execution.workflow_id, run_id=execution.run_id)
-        event_id = await self._reset_event(batch, target)
+        target, event_id = await reset_target(self._history, batch, execution, now=self._clock.now())
         await self._history.reset_workflow_execution(
             ws.ResetWorkflowExecutionRequest(
                 namespace=batch.namespace,
                 workflow_execution=target,
                 reason=batch.request.reason,
-                request_id=wanted,
+                request_id=request_id(batch, "reset", execution),
                 workflow_task_finish_event_id=event_id,
                 reset_reapply_type=options.reset_reapply_type if options else operation.reset_reapply_type,
                 reset_reapply_exclude_types=options.reset_reapply_exclude_types if options else (),
@@ -222,76 +215,6 @@ class Operations:
                 namespace=batch.namespace, activity_id=execution.workflow_id, run_id=execution.run_id
             )
         )
-
-    # --- where a reset goes
-
-    async def _reset_event(self, batch: BatchRecord, execution: WorkflowExecution) -> int:
-        """The event; moves `execution` to the run that it is in."""
-        operation = batch.request.reset_operation
-        if not operation.HasField("options"):
-            first = operation.reset_type == ResetType.RESET_TYPE_FIRST_WORKFLOW_TASK
-            return await (self._first_task if first else self._last_task)(batch, execution)
-        match operation.options.WhichOneof("target"):
-            case "first_workflow_task":
-                return await self._first_task(batch, execution)
-            case "last_workflow_task":
-                return await self._last_task(batch, execution)
-            case "workflow_task_id":
-                return operation.options.workflow_task_id
-            case "build_id":
-                return await self._reset_point(batch, execution)
-        raise InvalidArgument("provided reset target is not supported.")
-
-    async def _first_task(self, batch: BatchRecord, execution: WorkflowExecution) -> int:
-        request = ws.GetWorkflowExecutionHistoryRequest(
-            namespace=batch.namespace, execution=execution, maximum_page_size=HISTORY_PAGE
-        )
-        return await _find_task(self._history.get_workflow_execution_history, request, keep_first=True)
-
-    async def _last_task(self, batch: BatchRecord, execution: WorkflowExecution) -> int:
-        request = ws.GetWorkflowExecutionHistoryReverseRequest(
-            namespace=batch.namespace, execution=execution, maximum_page_size=HISTORY_PAGE
-        )
-        return await _find_task(self._history.get_workflow_execution_history_reverse, request, keep_first=False)
-
-    async def _reset_point(self, batch: BatchRecord, execution: WorkflowExecution) -> int:
-        options = batch.request.reset_operation.options
-        described = await self._history.describe_workflow_execution(
-            ws.DescribeWorkflowExecutionRequest(namespace=batch.namespace, execution=execution)
-        )
-        build_id = options.build_id
-        for point in described.workflow_execution_info.auto_reset_points.points:
-            if point.build_id != build_id:
-                continue
-            expires = point.expire_time if point.HasField("expire_time") else None
-            if not point.resettable:
-                raise FailedPrecondition(f"Reset point for {build_id} is not resettable")
-            if expires is not None and expires.ToNanoseconds() < self._clock.now().timestamp() * 1e9:
-                raise FailedPrecondition(f"Reset point for {build_id} is expired")
-            if execution.run_id != point.run_id and options.current_run_only:
-                raise FailedPrecondition(f"Reset point for {build_id} points to previous run and CurrentRunOnly is set")
-            execution.run_id = point.run_id
-            return point.first_workflow_task_completed_id
-        raise FailedPrecondition(f"Can't find reset point for {build_id}")
-
-
-async def _find_task(read: Callable[[Any], Awaitable[Any]], request: Any, *, keep_first: bool) -> int:
-    """The first completed workflow task in the order of reading; else the event after a scheduled one."""
-    found = 0
-    while True:
-        page = await read(request)
-        events: list[HistoryEvent] = list(page.history.events)
-        for event in events:
-            if event.event_type == _COMPLETED:
-                return event.event_id
-            if event.event_type == _SCHEDULED and not (keep_first and found):
-                found = event.event_id + 1
-        if not page.next_page_token:
-            break
-        request.next_page_token = page.next_page_token
-    if not found:
-        raise FailedPrecondition("unable to find any scheduled or completed task")
-    return found
 
 
 def _is_uuid(text: str) -> bool:
