@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec.structs import replace
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import DescribeTaskQueueMode, TaskQueueType
 from temporalio.api.workflowservice import v1 as ws
 
 from common import deadline
@@ -24,51 +22,38 @@ from common.contracts.matching import (
     StickyWorkerUnavailable,
 )
 from common.contracts.tokens import QueryToken, decode_token, encode_token
-from common.errors import InvalidArgument, QueueOwnershipLost, TemporalError, Unavailable
+from common.errors import QueueOwnershipLost, Unavailable
 from common.rpc.errors import HostUnreachable
 from common.service import RestartPolicy, Service, TaskLoop
-from matching.build_id_routing import queue_of_build
 from matching.build_ids import BuildIdCalls
 from matching.config import MatchingConfig
 from matching.delivery import arriving
 from matching.deployments.calls import DeploymentCalls
 from matching.deployments.service import Deployments
 from matching.deployments.store import DeploymentStore
-from matching.describe import (
-    KINDS,
-    add_description,
-    add_version,
-    describe_partition,
-    describe_version,
-    describe_versions,
-    list_partitions,
-    versioning_info,
-)
+from matching.describe_calls import DescribeCalls
 from matching.matcher import Poller, Reload
 from matching.names import parse_partition, parse_physical_queue
 from matching.nexus import NexusCalls
 from matching.other_hosts import OtherHosts
 from matching.placement import Alone, Placement
 from matching.queries import QueryAnswers
-from matching.records import UserData
-from matching.routes import Routes
 from matching.routing import poll_version, task_version
 from matching.shutdowns import ShutDownWorkers
 from matching.starts import Starter
 from matching.store.base import TaskStore, UserDataStore
 from matching.task_queue import TaskQueue
 from matching.task_queues import TaskQueueKey, TaskQueues
-from matching.user_data import Change, UserDataManager, check_config, with_config
+from matching.user_data import UserDataManager
+from matching.user_data_calls import UserDataCalls
 from matching.versions import Versions
 from matching.workers import WorkerRegistry
-
-log = logging.getLogger(__name__)
 
 RELOADS = 10
 """How often one call follows its queue through reloads before it tells its caller to come again."""
 
 
-class MatchingService(Service, BuildIdCalls, DeploymentCalls):
+class MatchingService(Service, DescribeCalls, UserDataCalls, BuildIdCalls, DeploymentCalls):
     """Implements `common.contracts.matching.MatchingClient`. `host` is the name of this process in the cluster.
 
     `placement` says what this host holds of which queue; call `queues.rebalance` when its answers change. `others.client`
@@ -338,126 +323,7 @@ class MatchingService(Service, BuildIdCalls, DeploymentCalls):
         """Raises NotFound when nobody waits for the answer any more."""
         self._nexus.failed(request)
 
-    # descriptions and settings
-
-    async def describe_task_queue(
-        self, request: ws.DescribeTaskQueueRequest, *, version: str = ""
-    ) -> ws.DescribeTaskQueueResponse:
-        """`version`: only what is for workers of a worker deployment version."""
-        name, partition = parse_partition(request.task_queue.name)
-        is_enhanced = request.api_mode == DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED
-        if partition and request.report_stats and not is_enhanced:
-            raise InvalidArgument("DescribeTaskQueue stats are only supported for the root partition")
-        response = await self.describe_partitions(request, version=version)
-        if partition or request.task_queue.normal_name:
-            return response
-        others = self.others.partitions(namespace=request.namespace, family=name)
-        for part in await self.others.ask(others, lambda other: self._described_elsewhere(request, other, version)):
-            add_description(response, part)
-        return response
-
-    async def _described_elsewhere(
-        self, request: ws.DescribeTaskQueueRequest, partition: str, version: str
-    ) -> ws.DescribeTaskQueueResponse:
-        asked = ws.DescribeTaskQueueRequest()
-        asked.CopyFrom(request)
-        asked.task_queue.name = partition
-        return await self.others.client.describe_partitions(asked, version=version)
-
-    async def describe_partitions(
-        self, request: ws.DescribeTaskQueueRequest, *, version: str = ""
-    ) -> ws.DescribeTaskQueueResponse:
-        name, partition = parse_partition(request.task_queue.name)
-        if request.api_mode == DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED:
-            return await self._describe_versions(request, name)
-        kind = KINDS.get(request.task_queue_type or TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW)
-        if kind is None:
-            raise InvalidArgument(f"Invalid task queue type {request.task_queue_type}.")
-        key = TaskQueueKey(request.namespace, name, kind)
-        queue = await self.queues.load(key, normal_name=request.task_queue.normal_name)
-        if version:
-            return describe_version(queue, self.queues.loaded(replace(key, version=version)), version)
-        response = describe_partition(queue, request, partition=partition)
-        if not queue.is_sticky:
-            routes = queue.routes or Routes()
-            for name in sorted(routes.versions):
-                add_version(response, self.queues.loaded(replace(key, version=name)))
-            response.versioning_info.CopyFrom(versioning_info(routes))
-        return response
-
-    async def _describe_versions(self, request: ws.DescribeTaskQueueRequest, name: str) -> ws.DescribeTaskQueueResponse:
-        kinds = list(request.task_queue_types) or [
-            TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-            TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
-        ]
-        versions = request.versions if request.HasField("versions") else None
-        build_ids = [""] if versions is None else list(dict.fromkeys(versions.build_ids))
-        if versions is not None and versions.unversioned and "" not in build_ids:
-            build_ids.append("")
-        queues: dict[str, dict[int, TaskQueue | None]] = {}
-        for build_id in build_ids:
-            queues[build_id] = {}
-            for kind in kinds:
-                version = build_id if ":" in build_id else queue_of_build(build_id)
-                key = TaskQueueKey(request.namespace, name, KINDS[kind], version)
-                queues[build_id][kind] = self.queues.loaded(key) if build_id else await self.queues.load(key)
-        return describe_versions(request, queues)
-
-    async def list_task_queue_partitions(
-        self, request: ws.ListTaskQueuePartitionsRequest
-    ) -> ws.ListTaskQueuePartitionsResponse:
-        name, _ = parse_partition(request.task_queue.name)
-        partitions = list_partitions(
-            task_queue=name,
-            hosts=[
-                self._placement.host(namespace=request.namespace, family=name, partition=partition)
-                for partition in range(self._config.partitions_of(namespace=request.namespace, family=name))
-            ],
-        )
-        return ws.ListTaskQueuePartitionsResponse(
-            activity_task_queue_partitions=partitions, workflow_task_queue_partitions=partitions
-        )
-
-    async def update_task_queue_config(
-        self, request: ws.UpdateTaskQueueConfigRequest
-    ) -> ws.UpdateTaskQueueConfigResponse:
-        """Rate limits and fairness weights of one kind of a queue. In force at once, at the other hosts too; at one that
-        can't be reached for now after `config.user_data_refresh`."""
-        check_config(request)
-        name, _ = parse_partition(request.task_queue)
-        if (kind := KINDS.get(request.task_queue_type)) is None:
-            raise InvalidArgument("Task queue type is not set on request.")
-        change = with_config(request, kind=kind, now=self._clock.now(), config=self._config)
-        data = await self.update_user_data(namespace=request.namespace, task_queue=name, change=change)
-        return ws.UpdateTaskQueueConfigResponse(config=data.configs[kind])
-
-    async def update_user_data(self, *, namespace: str, task_queue: str, change: Change) -> UserData:
-        """Change a family's user data under compare-and-set; its loaded queues take it over at once, wherever they are."""
-        data = await self._user_data.update(namespace=namespace, task_queue=task_queue, change=change)
-        self._take_user_data(data)
-        await self.others.refresh_user_data(namespace=namespace, family=task_queue)
-        return data
-
-    def _take_user_data(self, data: UserData) -> None:
-        for queue in self.queues:
-            if queue.namespace == data.namespace and queue.family == data.task_queue:
-                queue.take_user_data(data)
-
-    async def refresh_user_data(self, *, namespace: str, task_queue: str) -> None:
-        name, _ = parse_partition(task_queue)
-        self._take_user_data(await self._user_data.load(namespace=namespace, task_queue=name))
-
-    async def _refresh_regularly(self) -> None:
-        """Whoever changed user data may not have known all hosts, or not have reached them."""
-        while True:
-            await self._clock.sleep(self._config.user_data_refresh)
-            if not self._placement.is_shared:
-                continue
-            for namespace, family in {(queue.namespace, queue.family) for queue in self.queues}:
-                try:
-                    await self.refresh_user_data(namespace=namespace, task_queue=family)
-                except TemporalError as error:
-                    log.info("the user data of %s could not be looked at: %s", family, error)
+    # queues as a whole
 
     async def load_task_queue(self, *, namespace: str, task_queue: str, kind: AnyQueueType, version: str = "") -> None:
         name, _ = parse_partition(task_queue)
