@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
+from msgspec.structs import replace
 from temporalio.api.command.v1 import Command
 from temporalio.api.common.v1 import Payload, Payloads, WorkflowType
 from temporalio.api.enums.v1 import CommandType, EventType
@@ -29,14 +31,15 @@ from history.commands import BadCommand
 from history.config import HistoryConfig
 from history.cron import next_backoff
 from history.differences import differences
+from history.due import first_deadline, is_wanted
 from history.records import CurrentRun, ExecutionInfo, NamespaceRecord, TimerTask, TransferTask, VisibilityIntent
 from history.state import Draft, ExecutionState
 from history.transitions.begin import StartWorkflow
 from history.transitions.start import StartOutcome, start_workflow
 from history.transitions.task_completion import complete_workflow_task, fail_completion
+from history.transitions.task_start import StartedTask, start_workflow_task, token_time
 from history.transitions.timeouts import fire_deadlines
 from history.transitions.timers import fire_timer
-from history.transitions.workflow_tasks import StartedTask, start_workflow_task, token_time
 from history.workspace import EventsMissing, Workspace
 
 T = TypeVar("T")
@@ -275,11 +278,33 @@ class Host:
             due, task_id = first_timer
             return due, lambda: self._fire(task_id)
         when, run_id = first_deadline
-        return when, lambda: self.run(lambda work: fire_deadlines(work, run_id))
+        return when, lambda: self._fire_deadlines(run_id)
 
     def _fire(self, task_id: int) -> None:
+        """What `history.due` says of a row is what it does."""
         task = self.timer_tasks.pop(task_id)
+        state = self.states.get(task.run_id)
+        wanted = state is not None and is_wanted(state, task)
+        before = _picture(state), len(self.transfer_tasks)
         self.run(lambda work: fire_timer(work, task))
+        assert ((_picture(self.states.get(task.run_id)), len(self.transfer_tasks)) != before) == wanted, task
+
+    def _fire_deadlines(self, run_id: str) -> None:
+        """A deadline is exactly when `history.due` says so."""
+        state = self.states[run_id]
+        exact = first_deadline(state)
+        before = _picture(state)
+        self.run(lambda work: fire_deadlines(work, run_id))
+        assert (_picture(state) != before) == (exact is not None and exact <= self.now)
+        assert state.info.deadline_at == first_deadline(state)
+
+
+def _picture(state: ExecutionState | None) -> Any:
+    """A run's state to compare with a later one, without what every look at the run changes."""
+    if state is None:
+        return None
+    parts = {name: copy(getattr(state, name)) for name in state.__struct_fields__}
+    return parts | {"info": replace(state.info, state_transition_count=0, deadline_at=None)}
 
 
 def without_times(message: Message) -> str:
