@@ -8,7 +8,7 @@ from common.contracts.history import RecordWorkflowTaskStarted
 from history.api.task_answers import answer_workflow_task
 from history.engine.engine import Engine
 from history.transitions.activities import dispatch_again
-from history.transitions.workflow_tasks import StartedTask, start_workflow_task
+from history.transitions.task_start import StartedTask, start_workflow_task
 from history.workspace import Workspace
 
 

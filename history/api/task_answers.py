@@ -7,7 +7,7 @@ from temporalio.api.workflowservice.v1 import PollWorkflowTaskQueueResponse
 from history.engine.engine import Engine
 from history.paging import PAGE_EVENTS, HistoryToken, encode_history_token, page_length
 from history.transitions.task_response import history_range, workflow_task_response
-from history.transitions.workflow_tasks import StartedTask
+from history.transitions.task_start import StartedTask
 
 
 async def answer_workflow_task(engine: Engine, started: StartedTask) -> PollWorkflowTaskQueueResponse:

@@ -10,7 +10,8 @@ from temporalio.api.workflowservice.v1 import PollWorkflowTaskQueueResponse, Sta
 
 from history.state import Draft
 from history.transitions.task_response import workflow_task_response
-from history.transitions.workflow_tasks import StartedTask, schedule_workflow_task, start_task
+from history.transitions.task_start import StartedTask, start_task
+from history.transitions.workflow_tasks import schedule_workflow_task
 
 
 def start_eager_task(draft: Draft, *, request: StartWorkflowExecutionRequest) -> None:

@@ -36,19 +36,16 @@ from history.transitions.buffering import SERVER_IDENTITY
 from history.transitions.deadlines import recompute_deadline
 from history.transitions.messages import has_outgoing, send_messages
 from history.transitions.problems import clear_problems
+from history.transitions.task_start import INLINE_REQUEST_ID, StartedTask, start_task, token_time
 from history.transitions.terminate import terminate_run
 from history.transitions.version_changes import reschedule_activities
 from history.transitions.versions import where
 from history.transitions.visibility import record_visibility
 from history.transitions.workflow_tasks import (
-    INLINE_REQUEST_ID,
-    StartedTask,
     clear_sticky,
     fail_workflow_task,
     schedule_workflow_task,
-    start_task,
     timeout_workflow_task,
-    token_time,
     write_task_events,
 )
 from history.versioning import is_versioned, poller_version, transition_of

@@ -25,7 +25,7 @@ from history.priorities import merged
 from history.records import ExecutionInfo, WorkflowTask
 from history.transitions.activities import StartedActivity
 from history.transitions.task_events import scheduled_attributes, started_attributes
-from history.transitions.workflow_tasks import StartedTask, token_time
+from history.transitions.task_start import StartedTask, token_time
 
 
 def is_unwritten(info: ExecutionInfo, task: WorkflowTask) -> bool:

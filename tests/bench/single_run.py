@@ -26,7 +26,7 @@ from history.transitions.signals import signal_workflow
 from history.transitions.start import start_workflow
 from history.transitions.task_completion import complete_workflow_task
 from history.transitions.task_response import activity_task_response, workflow_task_response
-from history.transitions.workflow_tasks import StartedTask, start_workflow_task
+from history.transitions.task_start import StartedTask, start_workflow_task
 from history.workspace import Workspace
 from tests.history.commands import marker, schedule_activity
 from tests.history.engine_harness import Lab

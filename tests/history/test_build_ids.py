@@ -11,7 +11,7 @@ from common.contracts.history import RecordWorkflowTaskStarted
 from common.errors import NotFound, TaskObsolete
 from history.transitions.activities import dispatch_again
 from history.transitions.build_ids import note_build
-from history.transitions.workflow_tasks import StartedTask, start_workflow_task
+from history.transitions.task_start import StartedTask, start_workflow_task
 from history.version_directives import of_activity, of_workflow_task
 from history.workspace import Workspace
 from tests.history.harness import NAMESPACE, WORKFLOW_ID, Host, command, seconds

@@ -33,9 +33,9 @@ from history.state import ExecutionState
 from history.transitions.close import is_open, is_reset
 from history.transitions.delete import delete_expired
 from history.transitions.reset import reset_workflow
+from history.transitions.task_start import StartedTask, start_workflow_task
 from history.transitions.terminate import terminate_run
 from history.transitions.updates import admit_update
-from history.transitions.workflow_tasks import StartedTask, start_workflow_task
 from tests.history.commands import cancel_activity, cancel_timer, retry_policy, schedule_activity, start_timer
 from tests.history.crashing_hosts import CrashingHost, CrashingHosts
 from tests.history.harness import NAMESPACE, command, seconds

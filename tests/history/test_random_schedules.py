@@ -19,8 +19,8 @@ from history.commands import BadCommand
 from history.transitions.cancel import request_cancel
 from history.transitions.close import is_open
 from history.transitions.delete import delete_workflow
+from history.transitions.task_start import StartedTask
 from history.transitions.terminate import terminate_run
-from history.transitions.workflow_tasks import StartedTask
 from tests.history.harness import NAMESPACE, WORKFLOW_ID, Host, command, seconds
 from tests.history.test_signals import signal, signal_start
 from tests.history.test_verify import Stored, verify

@@ -17,7 +17,8 @@ from history.config import HistoryConfig
 from history.events import add_event
 from history.state import Draft
 from history.transitions.task_completion import HistoryTooLarge, complete_workflow_task, end_over_limit
-from history.transitions.workflow_tasks import INLINE_REQUEST_ID, schedule_workflow_task
+from history.transitions.task_start import INLINE_REQUEST_ID
+from history.transitions.workflow_tasks import schedule_workflow_task
 from tests.history.commands import (
     cancel_timer,
     complete_workflow,

@@ -18,8 +18,8 @@ from common.errors import TaskObsolete
 from history.api.describe_workflow_execution import execution_info
 from history.transitions.activities import start_activity_task
 from history.transitions.options import update_options
+from history.transitions.task_start import StartedTask, start_workflow_task
 from history.transitions.version_changes import activity_may_start
-from history.transitions.workflow_tasks import StartedTask, start_workflow_task
 from history.version_directives import of_workflow_task
 from history.versioning import revision_of
 from tests.history.harness import NAMESPACE, WORKFLOW_ID, Host, command

@@ -24,11 +24,11 @@ from history.config import HistoryConfig
 from history.events import add_event
 from history.state import AdmittedUpdate, Draft
 from history.transitions.problems import ATTRIBUTE
+from history.transitions.task_start import start_workflow_task
 from history.transitions.workflow_tasks import (
     clear_sticky,
     leave_sticky_queue,
     schedule_workflow_task,
-    start_workflow_task,
     stretched_timeout,
 )
 from tests.history.commands import complete_workflow, marker

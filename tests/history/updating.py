@@ -13,8 +13,8 @@ from temporalio.api.protocol.v1 import Message
 from temporalio.api.update.v1 import Acceptance, Outcome, Rejection, Request, Response
 from temporalio.api.workflowservice.v1 import UpdateWorkflowExecutionRequest
 
+from history.transitions.task_start import StartedTask
 from history.transitions.updates import Admission, admit_update
-from history.transitions.workflow_tasks import StartedTask
 from tests.history.harness import NAMESPACE, WORKFLOW_ID, Host, command, payloads
 
 

@@ -20,7 +20,8 @@ from history.transitions.activities import start_activity_task
 from history.transitions.begin import begin_run
 from history.transitions.task_completion import Completion, complete_workflow_task, fail_completion
 from history.transitions.task_response import activity_task_response, history_range, workflow_task_response
-from history.transitions.workflow_tasks import StartedTask, schedule_workflow_task, start_workflow_task
+from history.transitions.task_start import StartedTask, start_workflow_task
+from history.transitions.workflow_tasks import schedule_workflow_task
 from tests.history.harness import NAMESPACE, WORKFLOW_ID, Host, seconds
 
 T = TypeVar("T")
