@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from common.clock import Clock
 from common.contracts.batches import BatchClient
@@ -86,8 +87,10 @@ class FrontendServer(Service):
         time = self._time
         counters = None if time is None else [CallCounter(time)]
         server = grpc.aio.server(options=_options(self.frontend.config), interceptors=counters)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        reflection.enable_server_reflection([*self._names, *_infrastructure_services()], server)
+        generic = _GenericOnly(server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, generic)
+        reflected = reflection.aio.ReflectionServicer([*self._names, *_infrastructure_services()])
+        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, generic)
         if time is not None:
             limit = self.frontend.config.error_message_limit
             server.add_generic_rpc_handlers((TestServiceHandlers(time, message_limit=limit),))
@@ -129,6 +132,20 @@ class FrontendServer(Service):
     async def _set_health(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
         for name in ("", *self._names):
             await self._health.set(name, status)
+
+
+class _GenericOnly:
+    """A server as the generated code wants it, without registering methods by name: for each of those gRPC's loop waits
+    separately, and takes all these waits up anew whenever a call comes, of whatever method."""
+
+    def __init__(self, server: grpc.aio.Server) -> None:
+        self._server = server
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        self._server.add_generic_rpc_handlers(handlers)
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, grpc.RpcMethodHandler]) -> None:
+        """They are found through the generic handler that comes with them."""
 
 
 def _listen(server: grpc.aio.Server, address: str) -> str:

@@ -63,3 +63,60 @@ async def test_a_wait_that_is_over_is_not_ended_again() -> None:
     clock.advance(timedelta(seconds=20))
     assert await begin(polls, clock.now() - timedelta(seconds=1)) == "nothing"
     assert not len(polls)
+
+
+async def test_one_that_its_caller_has_left_too_is_cancelled() -> None:
+    clock = ManualClock()
+    polls = OutstandingPolls(clock=clock)
+    waiting = begin(polls, None)
+    await clock.sleep(timedelta())
+    polls.end()
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    assert waiting.cancelled()
+
+
+async def test_while_the_server_stops_only_what_is_there_already_is_given() -> None:
+    clock = ManualClock()
+    polls = OutstandingPolls(clock=clock)
+    polls.end()
+
+    async def at_once() -> str:
+        return "something"
+
+    async def wait() -> tuple[str, str]:
+        given = await polls.wait(at_once(), empty="nothing")
+        await clock.sleep(timedelta())
+        return given, await polls.wait(forever(), empty="nothing")
+
+    assert await asyncio.create_task(wait()) == ("something", "nothing")
+    polls.begin()
+    waiting = begin(polls, None)
+    await clock.sleep(timedelta())
+    assert len(polls) == 1
+    polls.end()
+    assert await waiting == "nothing"
+
+
+async def test_an_answer_that_was_not_to_be_stopped_leaves_no_cancellation_behind() -> None:
+    clock = ManualClock()
+    polls = OutstandingPolls(clock=clock)
+    gate = asyncio.Event()
+
+    async def stubborn() -> str:
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            return "something"
+        return "too early"
+
+    async def wait() -> tuple[str, int]:
+        given = await polls.wait(stubborn(), empty="nothing")
+        task = asyncio.current_task()
+        assert task is not None
+        return given, task.cancelling()
+
+    waiting = asyncio.create_task(wait())
+    await clock.sleep(timedelta())
+    polls.end()
+    assert await waiting == ("something", 0)
