@@ -46,6 +46,8 @@ joins it. They take microseconds when nothing else is going on, and spare a busy
 BUSY_BATCH = 3
 """A commit of at least so many operations says that many callers are at work: then the next one gathers for a while."""
 NO_TIME = timedelta()
+ACKS_AT_ONCE = 64
+"""Handled task rows of a shard that are worth two more statements in a commit that was not made for them."""
 IDS_FOR_A_BATCH = 1 << 16
 """More ids than one batch can draw; with fewer left the shard takes a new range first."""
 
@@ -124,7 +126,7 @@ class Committer(Service):
             self._complete.set()
 
     def flush(self, shard: Shard) -> None:
-        """Delete the shard's handled task rows in the next commit, which is made for this if need be."""
+        """Delete handled task rows, this shard's at least, in the next commit, which is made for this if need be."""
         self._flushes.add(shard)
         self._wake.set()
 
@@ -209,12 +211,13 @@ class Committer(Service):
                 batch.run(operation)
             except (CurrentMissing, RunMissing, EventsMissing) as missing:
                 self._on_missing(operation, missing)
-        for shard in self._flushes:
+        flushes, self._flushes = self._flushes, set()
+        for shard in flushes:
             if not shard.lost:
                 batch.part(shard)
-        self._flushes = set()
         for shard in batch.shards:
-            batch.take_acks(shard)
+            if flushes or shard.acks >= ACKS_AT_ONCE:
+                batch.take_acks(shard)
         return batch
 
     async def _write(self, batch: Batch) -> None:

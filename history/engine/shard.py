@@ -70,8 +70,9 @@ class Shard:
             self.currents.popitem(last=False)
 
     @property
-    def has_acks(self) -> bool:
-        return bool(self.acked_transfer or self.acked_timers or self.acked_visibility)
+    def acks(self) -> int:
+        """Handled task rows that are still to be deleted."""
+        return len(self.acked_transfer) + len(self.acked_timers) + len(self.acked_visibility)
 
     def take_acks(self) -> tuple[list[int], list[int], list[int]]:
         acks = (self.acked_transfer, self.acked_timers, self.acked_visibility)

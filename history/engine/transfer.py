@@ -28,7 +28,7 @@ IN_FLIGHT_LIMIT = 2_048
 OUTBOUND = frozenset(("invokeCallback", "startNexusOperation", "cancelNexusOperation"))
 """Kinds that wait for the world outside: they take no other task's place, and their own number is bounded by their handler."""
 FLUSH_AFTER = timedelta(milliseconds=200)
-"""Handled rows are deleted by whatever commit comes next, and by one of their own after this long."""
+"""Handled rows are deleted by a commit after this long, by one of their own if need be, or earlier when there are many."""
 
 
 class TransferProcessor(Service):
@@ -124,7 +124,7 @@ def arm_flush(engine: Engine, shard: Shard) -> None:
 
     def flush() -> None:
         shard.flush_armed = False
-        if shard.has_acks and not shard.lost:
+        if shard.acks and not shard.lost:
             shard.committer.flush(shard)
 
     engine.clock.call_at(engine.clock.now() + FLUSH_AFTER, flush)

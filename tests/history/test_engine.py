@@ -170,7 +170,7 @@ async def test_handled_task_rows_go_with_a_later_commit_or_on_their_own(database
         before = len(lab.store.commits)
         assert len(await lab.store.load_transfer_tasks(shard_id=shard.shard_id, after=0, limit=10)) == 1
         await settle(lab.clock)
-        while len(lab.store.commits) == before or shard.has_acks:
+        while len(lab.store.commits) == before or shard.acks:
             await lab.clock.sleep(timedelta())
         await lab.update("w", marking("wait for the flush"))
         assert await lab.store.load_transfer_tasks(shard_id=shard.shard_id, after=0, limit=10) == []
@@ -185,7 +185,10 @@ async def test_tasks_left_by_a_crash_are_handled_by_the_next_owner(database_url:
         shard = lab.engine.shard_of("default", "w")
         while not shard.acked_transfer:
             await lab.clock.sleep(timedelta())
-        await lab.update("w", marking("flush"))
+        await settle(lab.clock)
+        while shard.acks:
+            await lab.clock.sleep(timedelta())
+        await lab.update("w", marking("wait for the flush"))
         assert await lab.store.load_transfer_tasks(shard_id=shard.shard_id, after=0, limit=10) == []
 
 
